@@ -11,7 +11,7 @@ from typing import Any
 from conforming import FunctionSource
 from conforming import episode as episode_of
 
-from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES, Document, counted, devices
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES, counted, devices
 from kuayu_conformance.checks.demand.references import TWICE, USED
 from kuayu_conformance.checks.demand.training_phases import on_its_own
 from kuayu_conformance.checks.kit.decisions import Json
@@ -69,7 +69,7 @@ def _learnt(body: Json, machines: Json) -> float:
     return exp(fmean(map(log, found))) if found else SHARE
 
 
-def _seconds(of: Document, machine: Document, share: float) -> float:
+def _seconds(of: Json, machine: Json, share: float) -> float:
     spread, model = of["strategy"], of["model"]
     tokens = spread["global_batch"] * model["sequence"]
     work = counted(model).executed(tokens, spread.get("recomputation", "none"))
@@ -79,7 +79,7 @@ def _seconds(of: Document, machine: Document, share: float) -> float:
     return float(work * bubble / (peak * devices(spread) * share))
 
 
-def _memory(of: Document) -> dict[str, float]:
+def _memory(of: Json) -> dict[str, float]:
     spread, model = of["strategy"], of["model"]
     held = counted(model).parameters / (spread["tensor"] * spread["pipeline"])
     stage = spread.get("sharding", 0)
@@ -96,7 +96,7 @@ def _memory(of: Document) -> dict[str, float]:
     }
 
 
-def _traffic(of: Document) -> Iterator[Json]:
+def _traffic(of: Json) -> Iterator[Json]:
     spread, model = of["strategy"], of["model"]
     tokens = spread["global_batch"] * model["sequence"] / spread["data"]
     passed = 4.0 * tokens * model["hidden"]
@@ -113,7 +113,7 @@ def _traffic(of: Document) -> Iterator[Json]:
             yield {"dimension": dimension, "link": link, "size": size}
 
 
-def _demand(case: Document, machine: Document, share: float, coverage: float) -> Json:
+def _demand(case: Json, machine: Json, share: float, coverage: float) -> Json:
     spread, model = case["strategy"], case["model"]
     own, tokens = counted(model), spread["global_batch"] * model["sequence"]
     seconds, parts = _seconds(case, machine, share), _memory(case)
@@ -138,12 +138,12 @@ def _demand(case: Document, machine: Document, share: float, coverage: float) ->
     }
 
 
-def _sixteen(machine: Document) -> float:
+def _sixteen(machine: Json) -> float:
     peaks = machine["peak_matrix_throughput"]
     return float(peaks.get("bf16", peaks.get("fp16")))
 
 
-def _obstacles(spread: Document, model: Document) -> Iterator[str]:
+def _obstacles(spread: Json, model: Json) -> Iterator[str]:
     if spread["pipeline"] > model["layers"]:
         yield "more stages than layers"
     if model["heads"] % spread["tensor"]:
@@ -154,7 +154,7 @@ def _obstacles(spread: Document, model: Document) -> Iterator[str]:
         yield "experts cannot be divided"
 
 
-def _segments(row: Document) -> Iterator[Json]:
+def _segments(row: Json) -> Iterator[Json]:
     """Nine tenths of steady work, then an exchange; traffic flows all along."""
     seconds = row["step_time"]["expected"]
     sizes: dict[str, float] = {}
@@ -165,7 +165,7 @@ def _segments(row: Document) -> Iterator[Json]:
     yield {"activity": "exchange", "begin": 0.9 * seconds, "duration": 0.1 * seconds, "busy": 0.0, "traffic": flows}
 
 
-def _phase(case: Document, phase: Document, machine: Document, share: float) -> Json:
+def _phase(case: Json, phase: Json, machine: Json, share: float) -> Json:
     row = _demand(on_its_own(case, phase, "phase"), machine, share, 0.9)
     seconds = row["step_time"]["expected"]
     return {
