@@ -110,7 +110,7 @@ class Run:
     def command(self) -> str:
         """The command that makes it again."""
         if self.name == CONFIRMATORY:
-            return "make report"
+            return f"make report REPORT_SEED={self.seed}"
         report = self.report
         again = f"--seed {self.seed}" if report.nonce != self.seed else f"--nonce {self.seed}"
         asked = [f"--profile {profile}" for profile in (*report.profiles, *(report.sub_profiles or ()))]
