@@ -137,7 +137,7 @@ def test_a_verdict_by_an_earlier_method_is_shown_as_one_until_there_is_a_later(t
 
     revised = next(row.revised for row in registers.requirements().requirements if row.id == "SCH-003")
     assert revised is not None
-    before = report(NAMES[0]).model_copy(update={"finished_at": revised - timedelta(days=1)})
+    before = report(runs.CONFIRMATORY).model_copy(update={"finished_at": revised - timedelta(days=1)})
     latest = max(row.revised for row in registers.requirements().requirements if row.revised is not None)
     after = before.model_copy(update={"finished_at": latest + timedelta(days=1), "run_level": RunLevel.quick})
     for name, its in (("before", before), ("after", after)):
