@@ -19,7 +19,7 @@ NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newe
 .DEFAULT_GOAL := help
 .PHONY: help check test quick schemas drift changes lint lint-spec types contracts docs serve-docs standard mutants benchmark \
         benchmark-baseline benchmark-ingest benchmark-jobs benchmark-latency benchmark-scheduling report results results-check submissions \
-        verify licences sbom sbom-if-answered audit lock clean
+        verify licences sbom audit lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -64,9 +64,6 @@ licences: $(READY) ## Print the licences of all that is installed.
 
 sbom: $(READY) ## Write build/sbom.json: a bill of materials of all that is installed (CycloneDX).
 	@mkdir -p build && $(BIN)/python .ci/sbom
-
-sbom-if-answered: $(READY)
-	@mkdir -p build && $(BIN)/python .ci/sbom --tolerate-silence
 
 audit: $(READY) ## Ask PyPI for known vulnerabilities of the pinned versions; say so where nobody answers.
 	@$(BIN)/python .ci/audit
