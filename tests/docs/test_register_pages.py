@@ -104,3 +104,13 @@ def test_no_description_of_a_check_is_left_in_english_on_the_chinese_pages_of_re
     made = "".join(page.text for page in requirements.pages("zh", ROOT))
     modules = {row.check for row in registers.requirements().requirements if row.check}
     assert [module for module in modules if plain(requirements.purpose("en", "", module)) in made] == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_check_leads_to_its_source(language: str) -> None:
+    from pages import requirements
+
+    sources = {f"/{file.path}": file.text for file in requirements.shared()}
+    links = set(re.findall(r"\]\((/checks/[^)]+)\)", "".join(page.text for page in requirements.pages(language, ROOT))))
+    assert links == sources.keys()
+    assert all("def judge" in text for text in sources.values())

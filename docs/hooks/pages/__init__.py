@@ -71,5 +71,6 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
 def shared_files(root: Path) -> Iterator[Made]:
     """Every generated file that is for both languages."""
     yield from api.shared()
+    yield from requirements.shared()
     yield from results.shared(root)
     yield from implementations.shared(root)

@@ -1,6 +1,7 @@
 """Every requirement with its sentence, its measure, its check or the reason that there is none, and what was found."""
 
 import importlib
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -104,7 +105,7 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
         (SOURCE.in_(language), plain(row.source)),
         (
             CHECK.in_(language),
-            f"{code(row.check)}<br>{plain(purpose(language, check_of(row), row.check))}" if row.check else "",
+            f"{_source(row.check)}<br>{plain(purpose(language, check_of(row), row.check))}" if row.check else "",
         ),
         (WHY_NOT.in_(language), plain(because or "")),
         (FOUND.in_(language), _found(language, entry, last) if last else ""),
@@ -163,6 +164,21 @@ def _index(language: Language, view: View, made_of: str) -> str:
     return page(title, introduction, *blocks, _checks(language))
 
 
+def shared() -> Iterator[Made]:
+    """The source of each check, as text that a browser shows."""
+    for module in sorted({row.check for row in registers.requirements().requirements if row.check}):
+        yield Made(source_path(module).removeprefix("/"), inspect.getsource(importlib.import_module(module)))
+
+
+def source_path(module: str) -> str:
+    """Where the source of a check's module lies in the site."""
+    return f"/checks/{module.removeprefix('kuayu_conformance.')}.py.txt"
+
+
+def _source(module: str) -> str:
+    return link(code(module), source_path(module))
+
+
 def _row(language: Language, entry: Entry, row: Requirement) -> tuple[str, ...]:
     check = code(check_of(row)) if row.check else "–"
     return (
@@ -181,9 +197,14 @@ def _checks(language: Language) -> str:
     def links(identifiers: Iterable[str]) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
 
+    modules = {check_of(row): row.check for row in registers.requirements().requirements if row.check}
     checks: list[Check[Any] | RunCheck] = [*(listed.load() for listed in CHECKS), *RUN_CHECKS]
     rows = [
-        (code(each.name), plain(purpose(language, each.name, each.judge.__module__)), links(each.requirements))
+        (
+            link(code(each.name), source_path(modules[each.name])),
+            plain(purpose(language, each.name, each.judge.__module__)),
+            links(each.requirements),
+        )
         for each in checks
     ]
     return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))
