@@ -151,7 +151,7 @@ SIZING_ABOUT = Words(
     "命令：{command}。共 {seeds} 组任务（种子 0 至 {last}），每类 {records} 条记录，依次留出三分之一。数值为各组的平均"
     "值及其 95 % 置信区间的半宽。各格上方为时长的平均绝对误差（MAE），单位为小时，下方为加权平均绝对百分比误差（"
     "WMAPE）。并列者为杨明烜等对其自有日志公布的结果（《高技术通讯》2023, 33(5)，表 3）。运行于 2026-11-22，方法版本为 "
-    "2（boosted trees with seen needs），二者均未记入该文件。",
+    "2（计入已观测需要的提升树），二者均未记入该文件。",
 )
 DURATION_COLUMNS = {
     "en": ("Kind", "XGBoost", "Random forest", "Forest's MAE over XGBoost's", "Paper: XGBoost", "Paper: random forest"),

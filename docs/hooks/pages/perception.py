@@ -8,6 +8,7 @@ from typing import Any
 
 from kuayu_conformance.rendering.words import Language, Words
 
+from .figure_names import figure_name
 from .made import Made
 from .markdown import code, page, plain, table
 
@@ -19,7 +20,7 @@ INTRODUCTION = Words(
     "own parts cost, how its recogniser fares beside simpler ones, what a month of samples takes, and what became of "
     "every sample over an outage. Each section is one run of the command that it names; so are figures named.",
     "测试套件所判定的内容见[报告](/results.md)。此处是其不作判定的内容：参考实现各部分的开销、其识别器与更简单方法的对比、"
-    "一个月样本的代价，以及通路中断期间每个样本的去向。每节为所列命令的一次运行，数值名称即该命令所用名称。",
+    "一个月样本的代价，以及通路中断期间每个样本的去向。每节为所列命令的一次运行，数值名称译自该命令所用名称。",
 )
 SECTIONS: tuple[tuple[str, str, Words, Words], ...] = (
     (
@@ -129,12 +130,13 @@ def _section(language: Language, root: Path, name: str, command: str, title: Wor
 
 
 def figures(language: Language, measured: Any) -> Iterator[str]:
-    """Tables of all figures of a benchmark, by the names that it gives them."""
+    """Tables of all figures of a benchmark, by the names that it gives them, in a language."""
     leaves = list(_leaves(measured, ()))
-    for head, rows in groupby(leaves, key=lambda leaf: leaf[0][:-1]):
-        if head:
-            yield f"**{plain(' · '.join(head))}**"
-        yield table(COLUMNS[language], ((plain(path[-1]), _shown(value)) for path, value in rows))
+    for path, group in groupby(leaves, key=lambda leaf: leaf[0][:-1]):
+        if path:
+            yield f"**{plain(' · '.join(figure_name(language, name) for name in path))}**"
+        rows = ((plain(figure_name(language, names[-1])), _shown(language, value)) for names, value in group)
+        yield table(COLUMNS[language], rows)
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -150,14 +152,14 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         yield path, value
 
 
-def _shown(value: Any) -> str:
+def _shown(language: Language, value: Any) -> str:
     match value:
         case bool() | None:
-            return plain(value)
+            return plain(figure_name(language, str(value)))
         case float():
             return f"{value:,.{DIGITS}g}" if abs(value) < 10**DIGITS else f"{value:,.0f}"
         case int():
             return f"{value:,}"
         case list():
             return plain(", ".join(map(str, value)))
-    return plain(value)
+    return plain(figure_name(language, str(value)))

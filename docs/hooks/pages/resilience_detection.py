@@ -93,4 +93,4 @@ def _others(language: Language, found: Figures) -> Iterator[Sequence[str]]:
             count=count(faults["killed by partitions"]), nodes=count(found["faults"]["partitions"]["nodes"])
         )
         alarms = brief(found["calm"][name]["per node-day"], DIGITS)
-        yield name, alarms, _delay(language, faults["kinds"]["kill"]["p99"]), dead
+        yield words.DETECTORS[name].in_(language), alarms, _delay(language, faults["kinds"]["kill"]["p99"]), dead

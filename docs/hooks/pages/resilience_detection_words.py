@@ -59,6 +59,12 @@ OTHER_COLUMNS = {
     "en": ("", "False alarms for each node and day", "A death, p99, s", "Told dead in partitions"),
     "zh": ("", "每节点每日误报", "失效，p99，s", "分区期间误判为失效"),
 }
+DETECTORS = {
+    "kuayu": Words("kuayu", "kuayu"),
+    "fixed 1.5 s": Words("fixed 1.5 s", "固定超时 1.5 s"),
+    "fixed 3 s": Words("fixed 3 s", "固定超时 3 s"),
+    "plain φ, 8": Words("plain φ, 8", "普通累积检测器，φ = 8"),
+}
 OF = Words("{count} of {nodes}", "{nodes} 中的 {count}")
 JOBS = Words(
     "Jobs: {days} job-days without fault; false verdicts for each job and day at most {hang} hangs and {straggler} "
