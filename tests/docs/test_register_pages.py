@@ -1,10 +1,14 @@
-"""The pages of indicators, exporters and results say in Chinese what their sources say in English."""
+"""Generated pages say in Chinese what their sources say in English."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.resources import files
+from inspect import getsource, signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,9 +19,29 @@ ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "docs/hooks/pages/captures-zh.yaml"
 TEXTS = ("what", "version", "committed", "licence", "left_out", "cross_check")
 A_WORD = re.compile(r"(?<!\S)[a-z]{2,}(?=[\s,;.]|$)")
-NO_TEXT = re.compile(r"<code>.*?</code>|&#\d+;|<[^>]*>|\([^)]*\)|[\w.*-]*[_/][\w./*-]*")
+NO_TEXT = re.compile(r"<code>.*?</code>|`[^`]*`|&#\d+;|<[^>]*>|\([^)]*\)|[\w.*-]*[_/][\w./*-]*")
 """What is no text of a page: code, entities, tags, addresses, and names and paths of others."""
 SENTENCE = re.compile(r"[A-Za-z]+(?: [a-z]+){3,}")
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+NAMES_OF_OTHERS = re.compile(
+    r"[\w-]+-exporter|otel-hw|x86_64|\w+Error|fastapi|numpy|orjson|postgresql|psycopg|python|scipy|sqlalchemy|sqlite|uvicorn"
+)
+"""Programs, exporters, packages and exceptions among the figures."""
+GENERATED = (
+    "requirements", "indicators", "exporters", "api", "problems", "schemas", "probe_sets", "chinese", "perception",
+    "demand_measured", "forecast_measured", "scheduling_measured", "resilience_measured", "world", "implementations",
+)  # fmt: skip
+"""Modules of pages that are read whole here."""
+OTHERWISE = {
+    "results": "below",
+    "worked": "takes long to compute; its source is held below, and all else is given in both languages",
+    "handbook": "takes long to compute, and all of it is given in both languages",
+    "standard": "written in each language; its bibliography names papers by their titles",
+    "changelog": "in English, and says so",
+    "decisions": "in English, and say so",
+    "security": "none in Chinese: docs/zh has it",
+}
+"""Other modules, and why they are not."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,12 +62,90 @@ def test_all_that_is_said_of_captured_pages_is_there_in_chinese() -> None:
     assert [text for text in chinese.values() if not re.search(r"[\u4e00-\u9fff]", text)] == []
 
 
-def test_no_english_sentence_is_left_on_the_chinese_pages() -> None:
-    from pages import exporters, indicators  # type: ignore[import-not-found]
+@pytest.mark.parametrize("module", GENERATED)
+def test_no_english_sentence_is_left_on_the_chinese_pages(module: str) -> None:
+    pages = import_module(f"pages.{module}").pages
+    made = list(pages("zh", *([ROOT] if "root" in signature(pages).parameters else [])))
+    assert made
+    assert [found for page in made for found in SENTENCE.findall(NO_TEXT.sub(" · ", page.text))] == []
 
-    made = {page.path: page.text for module in (exporters, indicators) for page in module.pages("zh")}
-    assert len(made) == 2
-    assert [found for text in made.values() for found in SENTENCE.findall(NO_TEXT.sub(" · ", text))] == []
+
+def test_every_generated_page_is_held_to_its_language() -> None:
+    import pages  # type: ignore[import-not-found]
+
+    written = set(re.findall(r"yield from (\w+)\.pages", getsource(pages.written_pages)))
+    assert written == {*GENERATED, *OTHERWISE}
+
+
+def test_pages_that_stay_english_say_so_in_chinese() -> None:
+    from pages import changelog, decisions
+
+    (changes,) = changelog.pages("zh", ROOT)
+    (*_, records) = decisions.pages("zh", ROOT / "docs/decisions")
+    assert "变更记录以英文书写" in changes.text
+    assert "记录以英文书写" in records.text
+
+
+@pytest.mark.parametrize("folder", ["perception", "forecast/speed"])
+def test_every_name_of_a_figure_is_there_in_chinese(folder: str) -> None:
+    from pages.figure_names import figure_name  # type: ignore[import-not-found]
+
+    place = ROOT / "docs/results" / folder
+    runs = sorted(place.glob("*.json")) or [place.with_suffix(".json")]
+    names = {name for run in runs for name in _names(json.loads(run.read_text("utf-8")))}
+    left = {name for name in names if re.search("[a-z]{2}", name) and not CHINESE.search(figure_name("zh", name))}
+    assert {name for name in left if not NAMES_OF_OTHERS.fullmatch(name)} == set()
+    assert [name for name in names if figure_name("en", name) != name] == []
+
+
+def test_every_state_and_reason_of_the_recogniser_is_there_in_chinese() -> None:
+    from pages.figure_names import REASONS as SAID
+    from pages.figure_names import STATES as NAMED
+    from pages.figure_names import figure_name
+
+    from kuayu.perception.recognition.values import REASONS, STATES
+
+    assert (set(SAID), set(NAMED)) == (set(REASONS), set(STATES))
+    assert figure_name("zh", "busy: accelerators work as usual") == "忙碌：加速器正常工作"
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Names of the figures at any depth, and what words stand among them."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield name.replace("_", " ")
+            yield from _names(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _names(member)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_all_that_tables_say_of_themselves_is_there_in_chinese() -> None:
+    from pages import chinese, worked
+
+    from kuayu_conformance.corpora import load
+
+    runs = json.loads((ROOT / "docs/results/index/probe_sets.json").read_text("utf-8"))
+    said = {runs["method"], *(each["title"] for each in runs["tables"])}
+    said |= {load(name, None).source for name in (chinese.TABLE, *(case.table for case in worked.CASES))}
+    told = yaml.safe_load((ROOT / "docs/hooks/pages/tables-zh.yaml").read_text("utf-8"))
+    assert told.keys() == said
+    for english, text in told.items():
+        assert SENTENCE.findall(NO_TEXT.sub(" · ", text)) == []
+        assert set(re.findall(r"[0-9a-f]{40}|\d+%", english)) == set(
+            re.findall(r"[0-9a-f]{40}|\d+%", text.replace(" %", "%"))
+        )
+
+
+def test_the_source_of_every_requirement_is_said_in_chinese() -> None:
+    from pages.source_words import requirement_source  # type: ignore[import-not-found]
+
+    sources = {row.source for row in registers.requirements().requirements}
+    assert [source for source in sources if not CHINESE.search(requirement_source("zh", source))] == []
+    assert requirement_source("zh", "this standard (RFC 9457, RFC 6901)") == "本标准（RFC 9457, RFC 6901）"
+    assert requirement_source("en", "this standard") == "this standard"
 
 
 def test_english_pages_say_what_the_register_says() -> None:
@@ -83,7 +185,7 @@ def test_what_reports_say_stands_in_chinese_on_the_chinese_page_of_results() -> 
 
 
 def test_what_every_check_does_is_said_in_chinese_with_the_same_requirements() -> None:
-    from pages.requirements import purpose
+    from pages.requirements import purpose  # type: ignore[import-not-found]
 
     from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 

@@ -12,6 +12,7 @@ from kuayu_schemas.models import ComputeIndex, IndexRequest
 
 from .made import Made
 from .markdown import badge, page, plain, table
+from .source_words import device_name, table_text, vendor_name
 
 TABLE, REFERENCE = "flagperf", "A100"
 REVISION = {"epoch": "chinese-accelerators", "number": 0}
@@ -78,7 +79,7 @@ SOURCE = Words("**Source:** {}", "**来源：**{}")
 def pages(language: Language) -> Iterator[Made]:
     """The one page of Chinese accelerators."""
     gaps, source = flagperf_gaps(), load(TABLE, None)
-    without = [gap.name for gap in gaps if not gap.compared]
+    without = [vendor_name(language, gap.name) for gap in gaps if not gap.compared]
     comma = {"en": ", ", "zh": "、"}[language]
     text = page(
         f"# {TITLE.in_(language)}",
@@ -87,12 +88,12 @@ def pages(language: Language) -> Iterator[Made]:
         table(GAPS[language], (_gap(language, gap) for gap in gaps)),
         PLAIN.in_(language).format(vendors=comma.join(map(plain, without))),
         f"## {PAIRS_TITLE.in_(language)}",
-        table(PAIRS[language], _side_by_side(source)),
+        table(PAIRS[language], _side_by_side(language, source)),
         f"## {INDEX_TITLE.in_(language)}",
         INDEX.in_(language),
         table(COLUMNS[language], (_told(language, source, told) for told in indices())),
         NEEDED.in_(language),
-        SOURCE.in_(language).format(plain(source.source)),
+        SOURCE.in_(language).format(plain(table_text(language, source.source))),
     )
     yield Made("index/chinese-accelerators.md", text)
 
@@ -106,7 +107,7 @@ def indices() -> tuple[ComputeIndex, ...]:
     return tuple(index.compute_indices(IndexRequest.model_validate(request)).indices)
 
 
-def _side_by_side(source: Table) -> Iterator[tuple[str, ...]]:
+def _side_by_side(language: Language, source: Table) -> Iterator[tuple[str, ...]]:
     """Every Chinese device beside every other that ran the same task on as many devices."""
     speeds: dict[tuple[str, str, int], list[float]] = {}
     for row in source.corpus["measurements"]:
@@ -115,7 +116,7 @@ def _side_by_side(source: Table) -> Iterator[tuple[str, ...]]:
         for other in source.device_names:
             theirs = speeds.get((other, task, devices))
             if device not in OTHERS and other in OTHERS and theirs:
-                names = (plain(source.device_names[each]) for each in (device, other))
+                names = (plain(device_name(language, source.device_names[each])) for each in (device, other))
                 yield *names, plain(source.task_names[task]), str(devices), f"{median(own) / median(theirs):.2f}"
 
 
@@ -123,12 +124,12 @@ def _gap(language: Language, gap: Gap) -> tuple[str, ...]:
     state = COMPARABLE if gap.compared else NOT_COMPARABLE if gap.speeds else NO_SPEED
     figures = (gap.cases, gap.cells, gap.speeds, gap.compared, gap.cases_with_utilisation_only)
     look = "pass" if gap.compared else "not-testable"
-    return plain(gap.name), *map(count, figures), badge(look, state.in_(language))
+    return plain(vendor_name(language, gap.name)), *map(count, figures), badge(look, state.in_(language))
 
 
 def _told(language: Language, source: Table, told: ComputeIndex) -> tuple[str, ...]:
     return (
-        plain(source.device_names[told.device]),
+        plain(device_name(language, source.device_names[told.device])),
         plain(source.task_names[told.task]),
         f"**{told.value:.2f}** ({told.low:.2f} – {told.high:.2f})",
         named(BASES, told.basis).in_(language),

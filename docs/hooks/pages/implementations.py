@@ -72,6 +72,9 @@ ORIGINS = {
 }
 """Who chose a nonce, by the member ``origin`` of the report."""
 
+CONTACT = Words("the project's issue tracker", "本项目的问题跟踪系统")
+"""What the project's own submission names; those of others stand as they were handed in."""
+
 FACTS = {
     "claims": Words("Claims", "结论"),
     "contact": Words("Contact", "联系方式"),
@@ -176,7 +179,7 @@ def _details(language: Language, each: Listed, submission: Submission) -> str:
         "claims": "<br>".join(
             plain(said_of(claim, submission.run_level).in_(language)) for claim in claims(each.report)
         ),
-        "contact": plain(submission.contact),
+        "contact": plain(CONTACT.in_(language) if submission.contact == CONTACT.en else submission.contact),
         "versions": plain(f"{submission.spec_version}, {submission.suite_version}"),
         "nonce": code(submission.nonce),
         "submitted": f"{submission.submitted_at:%Y-%m-%d}",

@@ -9,6 +9,7 @@ from kuayu_conformance.rendering.words import Language, Words
 
 from .made import Made
 from .markdown import code, page, percent, plain, table
+from .source_words import table_text, task_name
 
 FILE = "docs/results/index/probe_sets.json"
 
@@ -43,7 +44,7 @@ WAYS = Words(
 MADE = Words(
     "Made on {date} with seed {seed}, {random_sets} random sets for each number of probes, method {method}, by "
     "{command}. Tables that come with no licence are not in the repository; they are read from a `KUAYU_DATA` folder.",
-    "{date} 以种子 {seed} 得到，每种探测次数随机抽取 {random_sets} 组，方法为 {method}，命令为 {command}。"
+    "{date} 以种子 {seed} 得到，每种探测次数随机抽取 {random_sets} 组，方法为{method}，命令为 {command}。"
     "未声明许可证的数据表不在仓库中，自 `KUAYU_DATA` 目录读取。",
 )
 COLUMNS = {
@@ -58,6 +59,8 @@ CHOSEN = Words(
     "Tasks that were chosen for a new device, with the number of devices, at {} probes: {}.",
     "{} 次探测时为新加速器选取的任务（及加速器数）：{}。",
 )
+STOP, SEPARATOR = Words(". ", "。"), Words(", ", "；")
+NUMBERED = Words("{} ({})", "{}（{}）")
 READING_TITLE = Words("What follows", "结论")
 READING = Words(
     "The probe set is a plan, not a list: `POST /v1/probe-plans` chooses among the tasks of *your* corpus, since which "
@@ -80,7 +83,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page of the experiment."""
     figures = json.loads((root / FILE).read_text("utf-8"))
     made = MADE.in_(language).format(
-        **{**figures, "method": plain(figures["method"]), "command": code(figures["command"])}
+        **{**figures, "method": plain(table_text(language, figures["method"])), "command": code(figures["command"])}
     )
     blocks = [block for each in figures["tables"] for block in _table(language, each)]
     introduction = (INTRODUCTION.in_(language), WAYS.in_(language), made)
@@ -90,21 +93,23 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
 
 def _table(language: Language, figures: Mapping[str, Any]) -> Iterator[str]:
     none, *rows = figures["rows"]
-    names = {task: plain(name) for task, name in figures["names"].items()}
+    names = {task: plain(task_name(language, name)) for task, name in figures["names"].items()}
     yield f"## {plain(figures['table'])}"
     told = {"devices": figures["devices"], "tasks": figures["tasks"], "none": percent(none["none"], 1)}
-    yield f"{plain(figures['title'])}. {TABLE.in_(language).format(**told)}"
-    yield table(COLUMNS[language], (_row(row, names) for row in rows))
+    yield f"{plain(table_text(language, figures['title']))}{STOP.in_(language)}{TABLE.in_(language).format(**told)}"
+    yield table(COLUMNS[language], (_row(language, row, names) for row in rows))
     last = next((row for row in rows if row["probes"] == SHOWN), rows[-1])
-    chosen = ", ".join(f"{names[task]} ({times})" for task, times in last["nested_tasks"])
+    chosen = SEPARATOR.in_(language).join(
+        NUMBERED.in_(language).format(names[task], times) for task, times in last["nested_tasks"]
+    )
     yield CHOSEN.in_(language).format(last["probes"], chosen)
 
 
-def _row(row: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
+def _row(language: Language, row: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
     tenths = f"({percent(row['random_tenth'], 1)} – {percent(row['random_ninetieth'], 1)})"
     return (
         str(row["probes"]),
         f"{percent(row['random'], 1)} {tenths}",
         *(percent(row[kind], 1) for kind in ("fixed", "nested", "planned")),
-        ", ".join(names[task] for task in row["fixed_tasks"]),
+        SEPARATOR.in_(language).join(names[task] for task in row["fixed_tasks"]),
     )

@@ -22,6 +22,7 @@ from kuayu_schemas.models import Requirement, Threshold
 from . import runs
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
+from .source_words import requirement_source
 from .standard import clause_link
 from .terms import LEVELS
 
@@ -102,7 +103,7 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
         (AIM.in_(language), aim),
         (METHOD.in_(language), plain(row.method_zh if chinese else row.method_en)),
         (CLAUSE.in_(language), link(row.clause, clause_link(row.clause, row.id))),
-        (SOURCE.in_(language), plain(row.source)),
+        (SOURCE.in_(language), plain(requirement_source(language, row.source))),
         (
             CHECK.in_(language),
             f"{_source(row.check)}<br>{plain(purpose(language, check_of(row), row.check))}" if row.check else "",

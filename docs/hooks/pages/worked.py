@@ -13,6 +13,7 @@ from .intervals import Row, drawing
 from .left_out import Case, Worked, work
 from .made import Made
 from .markdown import code, page, percent, plain, table
+from .source_words import table_text
 
 CASES = (
     Case("mlperf-time", "H100-SXM.v3.0", "A100-SXM-80GB.v3.0", Words("By time to train, v3.0", "按训练时间，v3.0 轮")),
@@ -121,7 +122,7 @@ def _case(language: Language, case: Case, worked: Worked) -> Iterator[str]:
     yield _errors(language, worked)
     yield f"### {HONEST_TITLE.in_(language)}"
     yield _honest(language, worked)
-    yield SOURCE.in_(language).format(plain(worked.source))
+    yield SOURCE.in_(language).format(plain(table_text(language, worked.source)))
 
 
 def _scalar(language: Language, worked: Worked) -> str:
