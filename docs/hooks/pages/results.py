@@ -30,6 +30,9 @@ MADE_OF = Words(
     "每项要求以测量最充分的运行为准，同级者以最近一次为准；未受测的项目不在此列。任何人均可在克隆的仓库中依据报告旁的记录复核各次运行："
     "`kuayu conformance verify docs/results/runs/NAME`。完整表格见 [results.json](/results/results.json)。",
 )
+MEGABYTE_FROM = 100_000
+"""Bytes from which on a size is told in megabytes."""
+
 NOT_YET_ONE = Words(
     "These are several runs. One run of everything, at level full with a seed that is written down beforehand, is made "
     "by `make report`; it is not among them yet.",
@@ -113,7 +116,7 @@ def _runs(language: Language, root: Path) -> str:
     for run in runs.runs(root):
         decides = sum(row.run is run for row in runs.standing(root).values())
         packed = root / runs.FOLDER / run.name / PACKED_NAME
-        kept = f"{packed.stat().st_size / 1e6:.1f}\u202fMB" if packed.is_file() else ""
+        kept = _size(packed.stat().st_size) if packed.is_file() else ""
         rows.append(
             (
                 link(code(run.name), f"#run-{run.name}"),
@@ -254,3 +257,8 @@ def folded_parts(language: Language, result: RequirementResult) -> str:
     ]
     title = PARTS.in_(language).format(len(rows))
     return f'<details markdown="1">\n<summary>{title}</summary>\n\n{table(PART_COLUMNS[language], rows)}\n</details>'
+
+
+def _size(count: int) -> str:
+    """How large a file is, in words."""
+    return f"{count / 1e6:.1f}\u202fMB" if count >= MEGABYTE_FROM else f"{count / 1e3:.0f}\u202fkB"
