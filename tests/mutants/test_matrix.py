@@ -83,6 +83,8 @@ from mutants.trial import Trial, in_process
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
 FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold}
 """Requirements on figures."""
+BOUNDED = {"JOB-011"}
+"""Requirements of the interface whose sentence bounds a number."""
 
 JUDGED = Path(__file__).parents[1] / "conformance"
 
@@ -93,7 +95,7 @@ def test_every_check_is_broken_by_a_mutant() -> None:
 
 def test_every_figure_has_a_near_miss_and_a_control() -> None:
     """Where the figure is a count of all, the unchanged server is the control: one less is the near-miss."""
-    held = FIGURES - JUDGED_BY_THEMSELVES.keys()
+    held = (FIGURES - JUDGED_BY_THEMSELVES.keys()) | BOUNDED
     assert {mutant.near_miss_of for mutant in MUTANTS} - {""} == held
     assert {mutant.control_for for mutant in MUTANTS} - {""} == held - {"MET-001"}
     assert all(not mutant.breaks for mutant in MUTANTS if mutant.control_for)
