@@ -49,6 +49,7 @@ from mutants.declaration import (
     RECKONED_LONG,
     WAITED_FOR,
     WATCHED,
+    Mutant,
     with_oracle,
 )
 from mutants.oracle import Oracle
@@ -161,6 +162,11 @@ def usual(check: Check[Any]) -> Usual:
     return Usual(source.exchanged, results)
 
 
+def _fake(mutant: Mutant) -> Fake:
+    """What a mutant answers from; where it is no edit of answers, one that has been asked nothing yet."""
+    return conforming() if mutant.edit else Fake(with_oracle(mutant.service)(PUBLISHED, TENANTS), remembers=False)
+
+
 def in_process(trials: Sequence[Trial]) -> list[Row]:
     """Ask implementations in this process, one after the other, for they share what is usual."""
     return [_in_process(trial) for trial in trials]
@@ -180,15 +186,15 @@ def _in_process(trial: Trial) -> Row:
         rows = [result.model_dump(mode="json") for result in found if result.requirement in trial.requirements]
         return row_of(trial.name, rows, time.monotonic() - begun, time.process_time() - processor)
     mutant = DECLARED[trial.name]
-    fake = conforming() if mutant.edit else Fake(with_oracle(mutant.service)(PUBLISHED, TENANTS), remembers=False)
     results, exchanges = Results(), list[tuple[str, Request, Answer]]()
+    source = InProcess(_fake(mutant), mutant.edit)
     for check in plan.checks():
-        source = InProcess(fake, mutant.edit)
         before = None if ANSWERED_ALIKE in mutant.breaks else usual(check)
         if before and all(source.reply(request) == reply for request, reply in before.exchanged):
             results |= {name: result for name, result in before.results.items() if name in trial.requirements}
             continue
-        episode = Episode(check.name, plan.settings_of(check), source)
+        # Not of the fake that was just asked, which holds what it was sent: no state would be one that it never saw.
+        episode = Episode(check.name, plan.settings_of(check), InProcess(_fake(mutant), mutant.edit))
         results |= judge_check(check, episode, plan, duration=None)
         exchanges += [(check.name, *exchange) for exchange in episode.exchanges]
     if not exchanges:
