@@ -9,15 +9,8 @@ import re
 
 from kuayu_conformance.rendering.words import Language
 
-STATES = {
-    "idle": "空闲",
-    "busy": "忙碌",
-    "degraded": "降级",
-    "straggling": "滞后",
-    "faulty": "故障",
-    "offline": "离线",
-    "unknown": "未知",
-}
+from .judged_phrases_measured import STATES
+
 REASONS = {
     "no sample yet": "尚无样本",
     "nothing arrives from its domain": "所属算力域没有数据到达",

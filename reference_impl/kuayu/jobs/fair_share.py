@@ -38,7 +38,7 @@ GUESSED_SECONDS = 3600.0
 SECONDS_PER_HOUR = 3600.0
 
 OVER_QUOTA = "Its account "
-"""Begins the reason of a job that is held since its account has used its quota."""
+"""Begins the reason of a job that is held since its account has used its quota (:func:`is_quota`)."""
 
 Place = tuple[int, int, str]
 """Place of a job in the queue of its account: its priority turned round, when it was submitted, its name."""
@@ -117,9 +117,14 @@ def held_words(account: "documents.Account") -> str:
     )
 
 
+def is_quota(reason: str) -> bool:
+    """Whether this is why a job is held whose account has used its quota."""
+    return reason.startswith(OVER_QUOTA)
+
+
 def is_held_for_quota(record: "documents.JobRecord") -> bool:
     """Whether a job is held since its account has used its quota."""
-    return record["state"] == "held" and record["reason"].startswith(OVER_QUOTA)
+    return record["state"] == "held" and is_quota(record["reason"])
 
 
 def released_words(account: str) -> str:

@@ -29,7 +29,7 @@ import orjson
 from sqlalchemy import Connection, select
 
 from kuayu.jobs.accelerators import sustained_of
-from kuayu.jobs.fair_share import OVER_QUOTA, Place, account_of, expected_hours, has_used_quota, in_turn
+from kuayu.jobs.fair_share import Place, account_of, expected_hours, has_used_quota, in_turn, is_quota
 from kuayu.jobs.federation import NOT_WORKING
 from kuayu.perception.graph import LINK as LINK_VERTEX
 from kuayu.perception.graph import NODE as NODE_VERTEX
@@ -480,7 +480,7 @@ def _held_to_look_at(
     for_budget: list[JobRecord] = []
     freed: list[JobRecord] = []
     for record in book.held():
-        if not record.standing.reason.startswith(OVER_QUOTA):
+        if not is_quota(record.standing.reason):
             for_budget.append(record)
         elif not has_used_quota(accounts.get(account_of(record.standing.spec))):
             freed.append(record)
