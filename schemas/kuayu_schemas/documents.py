@@ -2612,13 +2612,14 @@ class PlacementReport(TypedDict):
 @final
 class ParetoRequest(TypedDict):
     """Asks for the best compromises between two ends: the mean period of the jobs that wait and the money for
-    communication. Jobs run once, undisturbed, from the begin of a slot to their end. The answer depends on
-    nothing else.
+    communication. Jobs run once, undisturbed, from the begin of a slot to their end. Without a time limit the
+    answer depends on nothing else.
     """
 
     state: SchedulingState
     slot: float
     solutions: NotRequired[int]
+    time_limit: NotRequired[float]
 
 
 @final
@@ -2646,6 +2647,7 @@ class ParetoFront(TypedDict):
     revision: Revision
     method: SchedulingMethod
     solutions: list[ParetoSolution]
+    partial: NotRequired[bool]
 
 
 @final

@@ -4585,8 +4585,8 @@ class PlacementReport(KuayuModel):
 
 class ParetoRequest(KuayuModel):
     """Asks for the best compromises between two ends: the mean period of the jobs that wait and the money for
-    communication. Jobs run once, undisturbed, from the begin of a slot to their end. The answer depends on
-    nothing else.
+    communication. Jobs run once, undisturbed, from the begin of a slot to their end. Without a time limit the
+    answer depends on nothing else.
     """
 
     state: SchedulingState = Field(
@@ -4601,6 +4601,14 @@ class ParetoRequest(KuayuModel):
     )
     solutions: Maybe[Annotated[int, WholeNumber(1, 1000)]] = Field(
         default=None, description="How many at most; a hundred where it is absent."
+    )
+    time_limit: Maybe[Annotated[Real, Field(ge=0.1, le=600)]] = Field(
+        default=None,
+        description=(
+            "Seconds of searching after which what has been found is answered; where it is absent, the search "
+            "goes on to its own end."
+        ),
+        json_schema_extra={"x-unit": "s"},
     )
 
 
@@ -4632,6 +4640,13 @@ class ParetoFront(KuayuModel):
     revision: Revision = Field(description="The state's.")
     method: SchedulingMethod = Field(description="How they were found.")
     solutions: list[ParetoSolution] = Field(description="From the quickest to the cheapest.")
+    partial: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether the time limit ended the search, so that a longer one may find more; absent where it came to"
+            " its own end."
+        ),
+    )
 
 
 class DemandForecast(KuayuModel):

@@ -105,7 +105,7 @@ SCHEDULED = frozenset(row.id for row in CHECKED if row.profile is Profile.SCH) |
 HELD = frozenset({"SCH-017", "SCH-018", "SCH-019", "RES-011"})
 """Requirements whose checks play hundreds of allocations."""
 
-LONG = HELD | {"SCH-001", "SCH-007", "SCH-014", "FCT-004"}
+LONG = HELD | {"SCH-001", "SCH-007", "SCH-014", "SCH-040", "FCT-004"}
 """Requirements whose checks keep a processor busy for more than a second."""
 
 DECIDING: tuple[type, ...] = (Placing, Sharing, Preempting, Explaining, Choosing, Weighing)
@@ -283,9 +283,9 @@ SLICES: tuple[Slice, ...] = (
     Slice(JOBBING, JOBBED),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015", "SCH-020"})),
-    Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014", "SCH-020"})),
+    Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014", "SCH-020", "SCH-040"})),
     Slice((Reserving, Allocating), HELD),
-    Slice(DECIDING, SCHEDULED - HELD - {"SCH-001", "SCH-014"}, but=DRAWN_ON),
+    Slice(DECIDING, SCHEDULED - HELD - {"SCH-001", "SCH-014", "SCH-040"}, but=DRAWN_ON),
     Slice(UNDERLYING, SCHEDULED - HELD),
     Slice(SCHEDULING, SCHEDULED),
 )

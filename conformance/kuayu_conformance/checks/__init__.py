@@ -75,6 +75,7 @@ CHECKS: tuple[Listed, ...] = (
     Listed("sch_interruptions", "scheduling.interruptions"),
     Listed("sch_overtaking", "scheduling.overtaking"),
     Listed("sch_pareto", "scheduling.pareto", extra="simulation"),
+    Listed("sch_front_limits", "scheduling.front_limits", extra="simulation"),
     Listed("sch_explained", "scheduling.explanations", extra="simulation"),
     Listed("sch_contradictions", "scheduling.contradictions"),
     Listed("sch_coordination", "scheduling.coordination"),
