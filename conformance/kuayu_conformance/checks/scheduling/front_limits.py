@@ -37,14 +37,14 @@ class LimitedFront:
 
     Attributes:
         limit: Seconds; None without a limit.
-        found: Ends of its schedules that can be carried out.
+        ends: Ends of its schedules that can be carried out.
         faults: Why others cannot, and what they state wrongly.
         partial: Whether it is marked as partial.
         answer: The exchange.
     """
 
     limit: float | None
-    found: tuple[Ends, ...]
+    ends: tuple[Ends, ...]
     faults: tuple[str, ...]
     partial: bool
     answer: Answer
@@ -57,8 +57,7 @@ class LimitedFront:
 
 def observe(episode: Episode) -> tuple[LimitedFront, ...]:
     """Ask for one front without a limit, and for the same with limits."""
-    draft = Draft.of(episode)
-    state = small(draft, JOBS)
+    state = small(Draft.of(episode), JOBS)
     return tuple(_asked(episode, state, number, limit) for number, limit in enumerate((None, *LIMITS_SECONDS)))
 
 
@@ -71,27 +70,27 @@ def _asked(episode: Episode, state: "documents.SchedulingState", number: int, li
         answer = episode.ask("POST", FRONTS, {**body, "time_limit": limit})
     if not is_answer(FRONTS, answer):
         return LimitedFront(limit, (), (), False, answer)
-    told = tuple(solutions(state, answer.json["solutions"]))
-    faults = [fault for solution in told for fault in solution.faults]
+    rows = tuple(solutions(state, answer.json["solutions"]))
+    faults = [fault for solution in rows for fault in solution.faults]
     faults += [
         f"{solution.stated} stated, {solution.found} found"
-        for solution in told
+        for solution in rows
         if not solution.faults and _off(solution.stated, solution.found)
     ]
-    sound = tuple(solution.found for solution in told if not solution.faults)
+    sound = tuple(solution.found for solution in rows if not solution.faults)
     return LimitedFront(limit, sound, tuple(faults), answer.json.get("partial", False), answer)
 
 
-def _off(stated: Ends, found: Ends) -> bool:
+def _off(stated: Ends, computed: Ends) -> bool:
     """Whether an end is more than a hundredth off; a whole unit of money is free."""
-    (period, money), (found_period, found_money) = stated, found
-    return abs(period - found_period) > NEAR * found_period or abs(money - found_money) > NEAR * found_money + 1.0
+    (period, money), (own_period, own_money) = stated, computed
+    return abs(period - own_period) > NEAR * own_period or abs(money - own_money) > NEAR * own_money + 1.0
 
 
 def judge(observation: tuple[LimitedFront, ...]) -> Iterable[Finding]:
     """Claims about the time of answers, their schedules, and the mark of what is not all."""
     whole, *limited = observation
-    yield holds("SCH-040", bool(whole.found), whole.what, whole.answer.brief, whole.answer)
+    yield holds("SCH-040", bool(whole.ends), whole.what, whole.answer.brief, whole.answer)
     for front in limited:
         yield from _kept(front, whole)
 
@@ -101,10 +100,10 @@ def _kept(front: LimitedFront, whole: LimitedFront) -> Iterator[Claim]:
     answer, seconds = front.answer, front.answer.seconds
     in_time = seconds <= front.limit + GRACE_SECONDS
     yield holds("SCH-040", in_time, f"{front.what}, and one more at most", f"{seconds:.2f} s", answer)
-    yield holds("SCH-040", bool(front.found), f"{front.what}: one schedule at least", answer.brief, answer)
+    yield holds("SCH-040", bool(front.ends), f"{front.what}: one schedule at least", answer.brief, answer)
     yield holds("SCH-040", not front.faults, f"{front.what}: schedules as they are", list(front.faults[:3]), answer)
-    if front.found and whole.found:
-        share = hypervolume(whole.found, front.found)
+    if front.ends and whole.ends:
+        share = hypervolume(whole.ends, front.ends)
         expected = f"{front.what}: marked as partial where it covers less than the front without a limit"
         yield holds("SCH-040", front.partial or share >= 1.0 - NEAR, expected, f"{share:.1%}, no mark", answer)
 
