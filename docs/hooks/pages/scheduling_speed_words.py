@@ -54,8 +54,9 @@ BESIDE_AIMS = Words("The compiled world beside its aims, and beside others", "�
 ABOUT_AIMS = Words(
     "{date}, one process on one core, its own processor time, the best of some rounds; load of the machine beside it "
     "{least} to {most}: {command}. An *internal decision* is one job that the rule looks at; an *asked* one goes "
-    "through the Gymnasium environment. Others' simulators were run in the same command, by their own programs with their own "
-    "jobs; their start is counted, and policies that solve a linear programme each round are slow for that reason.",
+    "through the Gymnasium environment. Others' simulators were run in the same command, by their own programs with "
+    "their own jobs; their start is counted, and policies that solve a linear programme each round are slow for that "
+    "reason.",
     "{date}，单进程、单核，计自身处理器时间，取数轮中的最佳者；期间本机负载为 {least} 至 {most}：{command}。"
     "“内部决策”指规则对一个作业的一次考察；“外部决策”经由 Gymnasium 环境。"
     "他人的仿真器由同一命令以其自身的程序与作业运行，"
