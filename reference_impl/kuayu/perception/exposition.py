@@ -80,7 +80,9 @@ def parse(page: str) -> list[Series]:
     milliseconds = 1_000_000 if open_metrics else 1000  # the parser divides by a thousand
     try:
         return [
-            series for text, numbers in lines for series in _plain(text, numbers, milliseconds) or _any(text, milliseconds)
+            series
+            for text, numbers in lines
+            for series in _plain(text, numbers, milliseconds) or _any(text, milliseconds)
         ]
     except (ValueError, IndexError, OverflowError) as error:
         raise MalformedExpositionError(str(error) or "a line has neither a name nor labels that name it") from error
