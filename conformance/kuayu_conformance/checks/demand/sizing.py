@@ -32,7 +32,7 @@ from kuayu_conformance.checks.demand.sizing_scores import (
     worst,
 )
 from kuayu_conformance.checks.kit.tables import percent, table
-from kuayu_conformance.episode import Episode
+from kuayu_conformance.episode import Episode, Settings
 from kuayu_conformance.findings import Figure, Finding, PartFigure
 from kuayu_conformance.memory import Memory
 from kuayu_conformance.testbed.tasks import sizes
@@ -224,9 +224,9 @@ def _signed(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
 
 
-QUICK, FULL = (1, 4), (8, 3)
-"""Histories of each mix, and windows that are asked for with each."""
-NOTHING_QUICK, NOTHING_FULL = (1, 8), (4, 6)
+SMOKE, QUICK, FULL = (1, 1), (1, 4), (8, 3)
+"""Histories of each mix, and windows that are asked for with each; a smoke run looks at the answers alone (DEM-007)."""
+NOTHING_SMOKE, NOTHING_QUICK, NOTHING_FULL = (1, 2), (1, 8), (4, 6)
 """The same where nothing is asked for in excess."""
 FEW = (2, 3)
 """The same where loads and assumptions vary."""
@@ -264,7 +264,7 @@ class SizedHistories:
 def observe(episode: Episode) -> SizedHistories:
     """Ask for the sizes of all windows and play them."""
     player = _Player(episode)
-    plan = list(_plan(full=episode.settings.full))
+    plan = list(_plan(episode.settings))
     cells = []
     for setting, size, policies in plan:
         cells.append(player.cell(setting, size, policies))
@@ -274,12 +274,13 @@ def observe(episode: Episode) -> SizedHistories:
     return SizedHistories(tuple(cells), tuple(player.answered), tuple(player.ranked))
 
 
-def _plan(*, full: bool) -> Iterator[tuple[Setting, tuple[int, int], Sequence[str]]]:
+def _plan(run: Settings) -> Iterator[tuple[Setting, tuple[int, int], Sequence[str]]]:
     """Settings, each with its histories and windows of each, and the policies that are played."""
     for mix in MIXES:
-        yield Setting(mix), FULL if full else QUICK, POLICIES
-    yield Setting(REAL_MIX, over_request=1.0, allowed=0.0), NOTHING_FULL if full else NOTHING_QUICK, (FIFO,)
-    if full:
+        yield Setting(mix), run.sized(smoke=SMOKE, quick=QUICK, full=FULL), POLICIES
+    nothing = run.sized(smoke=NOTHING_SMOKE, quick=NOTHING_QUICK, full=NOTHING_FULL)
+    yield Setting(REAL_MIX, over_request=1.0, allowed=0.0), nothing, (FIFO,)
+    if run.full:
         others = [
             *(Setting(REAL_MIX, over_request=factor) for factor in (1.0, *FACTORS)),
             *(Setting(REAL_MIX, rate=rate) for rate in RATES),

@@ -101,7 +101,7 @@ def _line(at: Floats, values: Floats) -> Line:
 
 
 SERVICE = "the service"
-QUICK, FULL = 25, 64
+SMOKE, QUICK, FULL = 19, 25, 64
 """Windows of five disturbances each: enough that a bound of their 95th percentile is not the worst of them."""
 
 
@@ -481,7 +481,7 @@ class AdjustmentWindows:
 
 def observe(episode: Episode) -> AdjustmentWindows:
     """Play all windows that the run has."""
-    wanted = FULL if episode.settings.full else QUICK
+    wanted = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode)
     windows = player.played(range(wanted), player.window)
     return AdjustmentWindows(

@@ -216,8 +216,9 @@ class Extent:
     intervals: int
 
 
-QUICK, FULL = Extent(16, COUNT // 2), Extent(48, COUNT)
-"""Quick windows are as many as a simple chooser needs to show for sure that it gains by following the network."""
+SMOKE, QUICK, FULL = Extent(16, COUNT // 4), Extent(16, COUNT // 2), Extent(48, COUNT)
+"""Quick windows are as many as a simple chooser needs to show for sure that it gains by following the network; those of
+a smoke run are as many, and shorter, since the bound is over windows."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ class CollectiveWindows:
 
 def observe(episode: Episode) -> CollectiveWindows:
     """Carry out windows of all families, one after the other."""
-    extent = FULL if episode.settings.full else QUICK
+    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     seed = f"{episode.random.random()}"
     drawn = [(number, family) for number in range(extent.windows) for family in FAMILIES]
     windows: list[Window] = []

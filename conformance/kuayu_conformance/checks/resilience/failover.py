@@ -53,7 +53,7 @@ class Extent:
     beside: bool
 
 
-QUICK, FULL = Extent(8, beside=False), Extent(24, beside=True)
+SMOKE, QUICK, FULL = Extent(6, beside=False), Extent(8, beside=False), Extent(24, beside=True)
 """About thirty incidents a window: enough that a bound of their 95th percentile is not the worst of them."""
 
 
@@ -336,7 +336,7 @@ class FailoverWindows:
 
 def observe(episode: Episode) -> FailoverWindows:
     """Play all windows that the run has."""
-    extent = FULL if episode.settings.full else QUICK
+    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode)
     windows = player.played(range(extent.windows), lambda number: player.window(number, beside=extent.beside))
     return FailoverWindows(

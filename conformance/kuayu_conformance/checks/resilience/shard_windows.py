@@ -195,6 +195,7 @@ class Extent:
     beside: bool
 
 
+SMOKE = Extent(600, {MILD: 5}, beside=False)
 QUICK = Extent(600, {MILD: 8}, beside=False)
 FULL = Extent(1200, {MILD: 40, "×0.3": 15, "outages": 15, "measured": 15, "calm": 15}, beside=True)
 

@@ -21,6 +21,7 @@ from kuayu_conformance.checks.resilience.shard_windows import (
     QUICK,
     SEER,
     SERVICE,
+    SMOKE,
     Player,
     ShardWindow,
     every,
@@ -188,7 +189,7 @@ class ShardWindows:
 
 def observe(episode: Episode) -> ShardWindows:
     """Play windows of all families that the run has."""
-    extent = FULL if episode.settings.full else QUICK
+    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode)
     windows = player.played(every(extent), lambda which: player.window(*which, extent))
     return ShardWindows(windows, len(every(extent)), player.bad, player.bad_answers)

@@ -10,7 +10,7 @@
 Numbers that decide what can be told from what are in ``values``.
 """
 
-from kuayu_conformance.testbed.heartbeats.values import FULL, QUICK, Beat, Cut, Delivery, Incident, Line, Scale
+from kuayu_conformance.testbed.heartbeats.values import FULL, QUICK, SMOKE, Beat, Cut, Delivery, Incident, Line, Scale
 from kuayu_conformance.testbed.heartbeats.world import World
 
-__all__ = ["FULL", "QUICK", "Beat", "Cut", "Delivery", "Incident", "Line", "Scale", "World"]
+__all__ = ["FULL", "QUICK", "SMOKE", "Beat", "Cut", "Delivery", "Incident", "Line", "Scale", "World"]
