@@ -12,6 +12,7 @@ import pytest
 from kuayu_conformance.checks.forecast import accuracy, curve_phases
 from kuayu_conformance.checks.resilience import adjustment_gain, failover, shard_windows
 from kuayu_conformance.checks.resilience import collectives as collectives_check
+from kuayu_conformance.testbed import right_sizing, sparse
 from kuayu_conformance.testbed.adjustment import disturbing, levels
 from kuayu_conformance.testbed.adjustment import jobs as adjusted
 from kuayu_conformance.testbed.adjustment import world as adjustment
@@ -31,15 +32,10 @@ from kuayu_conformance.testbed.scheduling.topology.families import LEASED, MIX
 from kuayu_conformance.testbed.scheduling.topology.places import EASTERN, PLACES
 from kuayu_conformance.testbed.scheduling.workload import arrivals, data, jobs, models, population, submitting
 from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS
-from kuayu_conformance.testbed.sparse import exporters, patterns, troubles
-from kuayu_conformance.testbed.sparse import values as sparse
-from kuayu_conformance.testbed.sparse import world as sparse_world
-from kuayu_conformance.testbed.tasks import drawing
-from kuayu_conformance.testbed.tasks import kinds as tasks
 from kuayu_conformance.testbed.telemetry import planning as telemetry_planned
 from kuayu_conformance.testbed.telemetry import troubles as telemetry_troubles
 from kuayu_conformance.testbed.telemetry import values as telemetry
-from kuayu_conformance.testbed.transfers import collectives_world, shards_run, shards_wire, shards_world
+from kuayu_conformance.testbed.transfers import collectives, shard_policies, shard_simulation
 
 TEXT = Path(__file__).parents[2] / "spec/text"
 
@@ -90,21 +86,21 @@ SENTENCES = {
     "sparse sizes": f"Level quick has {sparse.QUICK.healthy} subjects with which nothing is wrong and "
     f"{sparse.QUICK.faulty} that stop, level full {sparse.FULL.healthy} and {sparse.FULL.faulty}, in {sparse.DOMAINS} "
     f"domains; {sparse.FULL.warm_up} s of warm-up and then {sparse.QUICK.seconds} or {sparse.FULL.seconds} s",
-    "measures": f"sends {listed([count for count, _ in exporters.HOW_MANY], 'or')} of ten measures with weights "
-    + listed(weights(exporters.HOW_MANY), "and"),
-    "periods": f"every {listed([period for period, _ in exporters.PERIODS], 'or')} s with weights "
-    + listed(weights(exporters.PERIODS), "and"),
-    "quick periods": f"every {listed([period for period, _ in exporters.QUICK_PERIODS], 'or')} s with weights "
-    + listed(weights(exporters.QUICK_PERIODS), "and"),
-    "pages": f"for {listed([page for page, _ in exporters.PAGES], 'or')} s with weights "
-    + listed(weights(exporters.PAGES), "and"),
-    "by device": f"In {100 * exporters.BY_DEVICE:g} % of the subjects",
-    "patterns": "with weights " + listed([weight for _, weight in patterns.PATTERNS.values()], "and"),
-    "waiting": f"{troubles.WAITING:g} of the power above rest",
-    "troubles": "Weights are " + listed([trouble.weight for trouble in troubles.TROUBLES.values()], "and"),
-    "families of nodes": f"{listed(troubles.FAMILY.tolist(), 'or')} nodes",
+    "measures": f"sends {listed([count for count, _ in sparse.HOW_MANY], 'or')} of ten measures with weights "
+    + listed(weights(sparse.HOW_MANY), "and"),
+    "periods": f"every {listed([period for period, _ in sparse.PERIODS], 'or')} s with weights "
+    + listed(weights(sparse.PERIODS), "and"),
+    "quick periods": f"every {listed([period for period, _ in sparse.QUICK_PERIODS], 'or')} s with weights "
+    + listed(weights(sparse.QUICK_PERIODS), "and"),
+    "pages": f"for {listed([page for page, _ in sparse.PAGES], 'or')} s with weights "
+    + listed(weights(sparse.PAGES), "and"),
+    "by device": f"In {100 * sparse.BY_DEVICE:g} % of the subjects",
+    "patterns": "with weights " + listed([weight for _, weight in sparse.PATTERNS.values()], "and"),
+    "waiting": f"{sparse.WAITING:g} of the power above rest",
+    "troubles": "Weights are " + listed([trouble.weight for trouble in sparse.TROUBLES.values()], "and"),
+    "families of nodes": f"{listed(sparse.FAMILY.tolist(), 'or')} nodes",
     "grace": f"{sparse.GRACE:g} s and two samples or pages",
-    "guide": f"send {sparse_world.GUIDE[0].split('_')[1]} 0.93 and power 68.5 W",
+    "guide": f"send {sparse.GUIDE[0].split('_')[1]} 0.93 and power 68.5 W",
     "domains": f"five domains with {listed([kind.room for kind in KINDS_OF_DOMAIN], 'and')} devices",
     "loads": f"load to {listed([kind.load for kind in KINDS_OF_DOMAIN], 'and')}",
     "scales": f"at {listed([kind.scale for kind in KINDS_OF_DOMAIN], 'and')} of their size",
@@ -125,29 +121,29 @@ SENTENCES = {
     f"{curve_phases.FULL.curves} with {curve_phases.FULL.spread}",
     "steps of curves": f"for {span(generated._STEPS)} steps".replace("1e+06", "1 000 000"),
     "law of curves": f"an exponent of {span(generated._EXPONENT)} and one break of sharpness {generated._SHARPNESS:g}",
-    "cluster": f"has {tasks.CAPACITY[0]:g} devices, {tasks.CAPACITY[1]:g} cores and {tasks.CAPACITY[2]:g} GB. "
-    f"Tasks arrive "
-    f"for {tasks.WINDOW / 3600:g} h by a Poisson process of {tasks.RATE:g} an hour",
-    "mixes": "in the mixes " + f"{', '.join(list(tasks.MIXES)[:-1])} and {list(tasks.MIXES)[-1]}",
-    "use": "; ".join(f"{k.use[0]:g}, {k.use[1]:g} and {k.use[2]:g}" for k in tasks.KINDS),
-    "hours": f"Tasks take {listed([round(k.duration / 3600, 2) for k in tasks.KINDS], 'and')} h",
-    "need": f"Need is {drawing.BURST:g} times use",
-    "over-request": f"{tasks.OVER_REQUEST:g} times the need is asked for",
-    "task noise": f"a noise of {tasks.NOISE:g}",
-    "shards": f"Steps take {shards_world.STEP_S:g} s; a window has 600 s of steps at level quick and "
-    f"{shards_world.WINDOW_S} s at level full, after {shards_world.HISTORY_S} s that were measured every "
-    f"{shards_world.INTERVAL_S} s with a deviation of {shards_world.NOISE:g}, and {shards_world.LEAD_S} s",
-    "latencies": f"a request {span(shards_world.LATENCIES_S)} s",
-    "local": f"{100 * shards_world.LOCAL:g} % of the steps have local data. The others need "
-    f"{span(shards_world.LOADS)} of",
-    "rooms": f"room for {listed(shards_world.ROOMS, 'or')} steps",
-    "asked": f"every {shards_run.AGAIN_S:g} s for {shards_wire.HORIZON_S:g} s ahead. Level quick has "
-    f"{shard_windows.QUICK.windows[shards_world.MILD]} windows and level full "
-    f"{shard_windows.FULL.windows[shards_world.MILD]}",
-    "collectives": f"a window of {collectives_world.COUNT} min at level full and {collectives_world.COUNT // 2} min at "
-    f"level quick, after {collectives_world.PAST} min that were measured with a deviation of "
-    f"{collectives_world.NOISE:g}; "
-    f"a switch takes {collectives_world.SWITCH:g} s",
+    "cluster": f"has {right_sizing.CAPACITY[0]:g} devices, {right_sizing.CAPACITY[1]:g} cores and "
+    f"{right_sizing.CAPACITY[2]:g} GB. Tasks arrive "
+    f"for {right_sizing.WINDOW / 3600:g} h by a Poisson process of {right_sizing.RATE:g} an hour",
+    "mixes": "in the mixes " + f"{', '.join(list(right_sizing.MIXES)[:-1])} and {list(right_sizing.MIXES)[-1]}",
+    "use": "; ".join(f"{k.use[0]:g}, {k.use[1]:g} and {k.use[2]:g}" for k in right_sizing.KINDS),
+    "hours": f"Tasks take {listed([round(k.duration / 3600, 2) for k in right_sizing.KINDS], 'and')} h",
+    "need": f"Need is {right_sizing.BURST:g} times use",
+    "over-request": f"{right_sizing.OVER_REQUEST:g} times the need is asked for",
+    "task noise": f"a noise of {right_sizing.NOISE:g}",
+    "shards": f"Steps take {shard_simulation.STEP_S:g} s; a window has 600 s of steps at level quick and "
+    f"{shard_simulation.WINDOW_S} s at level full, after {shard_simulation.HISTORY_S} s that were measured every "
+    f"{shard_simulation.INTERVAL_S} s with a deviation of {shard_simulation.NOISE:g}, and {shard_simulation.LEAD_S} s",
+    "latencies": f"a request {span(shard_simulation.LATENCIES_S)} s",
+    "local": f"{100 * shard_simulation.LOCAL:g} % of the steps have local data. The others need "
+    f"{span(shard_simulation.LOADS)} of",
+    "rooms": f"room for {listed(shard_simulation.ROOMS, 'or')} steps",
+    "asked": f"every {shard_simulation.AGAIN_S:g} s for {shard_policies.HORIZON_S:g} s ahead. Level quick has "
+    f"{shard_windows.QUICK.windows[shard_simulation.MILD]} windows and level full "
+    f"{shard_windows.FULL.windows[shard_simulation.MILD]}",
+    "collectives": f"a window of {collectives.COUNT} min at level full and {collectives.COUNT // 2} min at "
+    f"level quick, after {collectives.PAST} min that were measured with a deviation of "
+    f"{collectives.NOISE:g}; "
+    f"a switch takes {collectives.SWITCH:g} s",
     "collective windows": f"Level quick has {collectives_check.QUICK.windows} windows of each kind and level full "
     f"{collectives_check.FULL.windows}",
     "recovery": f"have {recovery.JOBS[0]} to {recovery.JOBS[-1]} jobs of 1 to 6 replicas with 1 to 4 nodes each, and "

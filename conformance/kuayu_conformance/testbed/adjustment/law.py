@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.adjustment.dividing import divided
 from kuayu_conformance.testbed.scheduling.law import PUBLISHED, penalty
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, RING, WAYS, Way
-from kuayu_conformance.testbed.transfers.collectives_run import turned
+from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, RING, WAYS, Way, turned
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

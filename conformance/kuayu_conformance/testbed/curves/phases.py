@@ -1,33 +1,87 @@
-"""Phases of a training as the standard defines them: with what came after each step, which a service does not know.
+"""Courses of trainings, and the phases that they go through as the standard defines them.
 
-Warm-up lasts until the learning rate stops rising for the first time: until the first step behind which no higher one
-comes within a tenth of the steps so far, or within ten points where these reach further. Where nothing comes behind a
-step there is nothing to tell by, so a rate that rises to the end of the run is warm-up throughout.
+The definition looks at what came after each step, which a service does not know; :class:`Delayed` does without.
 
-After that, ``g(s)`` is by how much the loss falls from one stretch of steps to the next, on logarithmic scales: the
-logarithm of its mean over (s/1.25, s] over its mean over (s, 1.25 s], over the logarithm of how many times as large the
-mean step of the points in the latter is. A stretch holds ten points at least, the nearest ones, or as many as there are
-until the run ends. Where ten per cent more steps lower the loss by less than about one per cent, ``g`` is below 0.1; at
-the last point, behind which there is none, it is not. Stable convergence begins at the first point ``s`` from which
-``g`` is below 0.1 at every point of [s, 1.25 s], and at ten points at least, and lasts for ever.
+1. **Warm-up** lasts until the learning rate stops rising for the first time: until the first step behind which no
+   higher one comes within a tenth of the steps so far, or within ten points where these reach further. Where nothing
+   comes behind a step there is nothing to tell by, so a rate that rises to the end of the run is warm-up throughout.
+2. **Slope.** ``g(s)`` is by how much the loss falls from one stretch of steps to the next, on logarithmic scales: the
+   logarithm of its mean over (s/1.25, s] over its mean over (s, 1.25 s], over the logarithm of how many times as large
+   the mean step of the points in the latter is. A stretch holds ten points at least, the nearest ones, or as many as
+   there are until the run ends. Where ten per cent more steps lower the loss by less than about one per cent, ``g`` is
+   below 0.1; at the last point, behind which there is none, it is not.
+3. **Stable convergence** begins at the first point ``s`` from which ``g`` is below 0.1 at every point of [s, 1.25 s],
+   and at ten points at least, and lasts for ever.
+4. **A recogniser to hold others against** applies the definition to the past alone: it says that warm-up is over once
+   the learning rate does not rise, and that convergence is stable once everything lies behind that the definition
+   looks at: after 1.25² times as many steps, or twenty points where these reach further.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.curves.values import FAST, STABLE, STRETCH, WARM_UP, Curve, Floats, Steps
+Floats = NDArray[np.float64]
+Steps = NDArray[np.int64]
+WARM_UP, FAST, STABLE = "warm_up", "fast_convergence", "stable_convergence"
+PHASES = (WARM_UP, FAST, STABLE)
+"""In the order in which a training goes through them; each may be missing."""
+STRETCH = 1.25
+"""How many times as many steps a window reaches over, where it holds points enough."""
+KNOWN = STRETCH**2
+"""How many times as many steps as a step has a run must have so that no end of it plays a part in the step's label.
 
+That is where windows hold points enough; what is exact is :func:`kuayu_conformance.testbed.curves.labels.known_at`.
+"""
 SLOW = 0.1
 """Slope of the loss below which convergence is stable, on logarithmic scales."""
 SHARE = 0.1
 """How far behind a step a higher learning rate is looked for, in parts of the steps so far."""
 POINTS = 10
 """Points at least that anything is looked for in: a higher learning rate, means of the loss, and a small slope."""
-
 NEVER = int(np.iinfo(np.intp).max)
 """Place behind every other."""
+_DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Course of a training.
+
+    Attributes:
+        name: Which training.
+        source: Where it comes from: ``generated``, or a data set with the kind of model.
+        steps: Steps at which something is known, rising, counted from one; of shape (points,).
+        losses: Loss of training at each of them, more than nought.
+        rates: Learning rate at each of them.
+    """
+
+    name: str
+    source: str
+    steps: Steps
+    losses: Floats
+    rates: Floats
+
+    def __post_init__(self) -> None:
+        """Check what everything else relies on.
+
+        Raises:
+            ValueError: Steps do not rise from one, a loss is not positive, or lengths differ.
+        """
+        length = len(self.steps)
+        if not length or len(self.losses) != length or len(self.rates) != length:
+            raise ValueError(f"{self.name}: steps, losses and learning rates must be as many")
+        if self.steps[0] < 1 or not all(later > earlier for earlier, later in pairwise(self.steps.tolist())):
+            raise ValueError(f"{self.name}: steps must rise from one")
+        if not bool(np.all(self.losses > 0.0) and np.all(np.isfinite(self.losses))):
+            raise ValueError(f"{self.name}: a loss must be more than nought")
+
+
+def rounded(values: Floats) -> Floats:
+    """Five digits of each, as logs have them; whatever the last ones of a processor are, these are the same."""
+    return np.array([float(f"{value:.{_DIGITS}g}") for value in values.tolist()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +173,37 @@ def known_at(steps: Steps) -> NDArray[np.intp]:
 def settled(steps: Steps) -> int:
     """How many points there are, from the first, in whose labels the end of the run plays no part."""
     return int(np.count_nonzero(known_at(steps) < NEVER))
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """The definition applied to the past alone.
+
+    Attributes:
+        curve: The training.
+        higher: For each point the place of the next higher learning rate.
+        reach: For each point the place behind the last one that is looked at for it.
+        shown: Place at which it shows that convergence is stable; beyond all others where it does not.
+    """
+
+    curve: Curve
+    higher: NDArray[np.intp]
+    reach: NDArray[np.intp]
+    shown: int
+
+    @classmethod
+    def of(cls, curve: Curve, truth: Switches) -> "Delayed":
+        """The recogniser of a curve. Whatever it is told here, it says nothing of a step before that has passed."""
+        begin = None if truth.fast is None else begin_of_stability(curve.steps, curve.losses, truth.fast)
+        shown = NEVER if begin is None else int(known_at(curve.steps)[begin])
+        return cls(curve, next_higher(curve.rates), reach_of_rates(curve.steps), shown)
+
+    def phase(self, place: int) -> str:
+        """Phase at a point, by the points until there."""
+        over = (self.higher > place) | (self.higher >= self.reach)
+        if not over[:place].any():
+            return WARM_UP
+        return STABLE if place >= self.shown else FAST
 
 
 def _rises(values: Floats, begin: NDArray[np.intp], points: NDArray[np.intp], end: NDArray[np.intp]) -> Floats:
