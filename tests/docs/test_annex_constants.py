@@ -13,19 +13,14 @@ from kuayu_conformance.checks.forecast import accuracy, curve_phases
 from kuayu_conformance.checks.resilience import adjustment_gain, failover, shard_windows
 from kuayu_conformance.checks.resilience import collectives as collectives_check
 from kuayu_conformance.testbed import right_sizing, sparse
-from kuayu_conformance.testbed.adjustment import disturbing, levels
-from kuayu_conformance.testbed.adjustment import jobs as adjusted
+from kuayu_conformance.testbed.adjustment import law
 from kuayu_conformance.testbed.adjustment import world as adjustment
 from kuayu_conformance.testbed.adjustment.run import ASKED_S
 from kuayu_conformance.testbed.curves import generated
-from kuayu_conformance.testbed.demand import courses, events, kinds
-from kuayu_conformance.testbed.demand import jobs as large
+from kuayu_conformance.testbed.demand import trainings
 from kuayu_conformance.testbed.demand import world as demand
-from kuayu_conformance.testbed.heartbeats import placing, stepping
-from kuayu_conformance.testbed.heartbeats import planning as faults_planned
+from kuayu_conformance.testbed.heartbeats import fault_plan
 from kuayu_conformance.testbed.heartbeats import values as heartbeats
-from kuayu_conformance.testbed.recovery import faults
-from kuayu_conformance.testbed.recovery import links as recovery_links
 from kuayu_conformance.testbed.recovery import world as recovery
 from kuayu_conformance.testbed.scheduling.topology import accelerators
 from kuayu_conformance.testbed.scheduling.topology.families import LEASED, MIX
@@ -56,7 +51,7 @@ def span(pair: tuple[float, float], by: float = 1.0) -> str:
     return f"{pair[0] / by:g} to {pair[1] / by:g}"
 
 
-KINDS_OF_DOMAIN = kinds.KINDS
+KINDS_OF_DOMAIN = trainings.KINDS
 QUICK, FULL = heartbeats.QUICK, heartbeats.FULL
 
 SENTENCES = {
@@ -108,14 +103,14 @@ SENTENCES = {
     "forecast sizes": f"Level quick has {accuracy.QUICK.worlds} worlds of {accuracy.QUICK.days} days with "
     f"{accuracy.QUICK.origins} instants, level full {accuracy.FULL.worlds} of {accuracy.FULL.days} days with "
     f"{accuracy.FULL.origins}. Jobs come from {demand.WARM / 86_400:g} days before on",
-    "misjudged": f"off together by {courses.MISJUDGED:g}",
-    "restarts": f"with restarts of {span(courses.RESTART, 60)} min",
-    "given up": f"{100 * courses.GIVEN_UP:g} % are given up",
-    "announced": f"{100 * large.ANNOUNCED:g} % of the trainings are announced, {span(large.AHEAD, 3600)} h "
+    "misjudged": f"off together by {trainings.MISJUDGED:g}",
+    "restarts": f"with restarts of {span(trainings.RESTART, 60)} min",
+    "given up": f"{100 * trainings.GIVEN_UP:g} % are given up",
+    "announced": f"{100 * trainings.ANNOUNCED:g} % of the trainings are announced, {span(trainings.AHEAD, 3600)} h "
     f"before; they "
-    f"come with a deviation of {large.PUNCTUAL:g} s, and {100 * large.WITHDRAWN:g} % of them never",
-    "events": f"for {span(events.LASTS, 3600)} h and 5 to 12 % of the devices; {100 * events.COMES:g} % of the "
-    f"campaigns",
+    f"come with a deviation of {trainings.PUNCTUAL:g} s, and {100 * trainings.WITHDRAWN:g} % of them never",
+    "events": f"for {span(demand.LASTS, 3600)} h and 5 to 12 % of the devices; {100 * demand.COMES:g} % of "
+    f"the campaigns",
     "curves": f"Level quick has {curve_phases.QUICK.curves} curves with {curve_phases.QUICK.spread} steps each, "
     f"level full "
     f"{curve_phases.FULL.curves} with {curve_phases.FULL.spread}",
@@ -152,39 +147,38 @@ SENTENCES = {
     f"{span(recovery.NODES, 1e9)} Gbit/s; starting takes {span(recovery.STARTS_S)} s, regrouping "
     f"{span(recovery.REGROUPS_S)} s, a checkpoint {span(recovery.PAUSES_S)} s, repair {span(recovery.REPAIRS_S)} s. "
     f"Leases are {span(recovery.LEASES_S)} s",
-    "recovery links": f"{span(recovery_links.LEVELS, 1e9)} Gbit/s, ±30 % as above, and "
-    f"{span(recovery_links.LATENCIES_S, 1e-3)} ms",
+    "recovery links": f"{span(recovery.LEVELS, 1e9)} Gbit/s, ±30 % as above, and {span(recovery.LATENCIES_S, 1e-3)} ms",
     "faults": f"After {recovery.LEAD_S:g} s of copying things fail for {recovery.FAULTS_S / 3600:g} h, and "
     f"{recovery.TAIL_S:g} s follow",
-    "sped up": f"{faults.SPED_UP:g} times as often as in the training of Llama 3, a rack of {faults.RACK_SIZES[0]} to "
-    f"{faults.RACK_SIZES[-1]} nodes every {faults.RACKS_S / 3600:g} h, a domain every "
-    f"{faults.DOMAINS_S / 3600:g} h for "
-    f"{span(faults.OUTAGES_S)} s; a domain is cut off every {faults.CUT_OFFS_S / 3600:g} h, for "
-    f"{span(faults.SHORT)} of "
-    f"the lease or {span(faults.LONG_S)} s longer",
-    "apart": f"{faults.APART_S:g} s pass between",
+    "sped up": f"{recovery.SPED_UP:g} times as often as in the training of Llama 3, a rack of {recovery.RACK_SIZES[0]} to "
+    f"{recovery.RACK_SIZES[-1]} nodes every {recovery.RACKS_S / 3600:g} h, a domain every "
+    f"{recovery.DOMAINS_S / 3600:g} h for "
+    f"{span(recovery.OUTAGES_S)} s; a domain is cut off every {recovery.CUT_OFFS_S / 3600:g} h, for "
+    f"{span(recovery.SHORT)} of "
+    f"the lease or {span(recovery.LONG_S)} s longer",
+    "apart": f"{recovery.APART_S:g} s pass between",
     "failover windows": f"Level quick has {failover.QUICK.windows} windows, level full {failover.FULL.windows}",
-    "adjusted": f"{adjustment.DOMAINS[0]} to {adjustment.DOMAINS[-1]} domains have {adjusted.JOBS[0]} to "
-    f"{adjusted.JOBS[-1]} jobs over two domains or more. Links have {span(adjustment.BANDWIDTHS, 1e9)} Gbit/s and "
-    f"{span(adjustment.LATENCIES_S, 1e-3)} ms. A step has {span(adjusted.PARTS)} parts and takes "
-    f"{span(adjusted.STEPS_S)} s; the exchange is {span(adjusted.EXCHANGES, 1e9)} GB",
-    "short": f"it is {span(adjusted.SMALL, 1e9)} GB, and the step takes {span(adjusted.SHORT_S)} s",
-    "moves": f"moving one takes {span(adjusted.MOVES_S)} s, a switch {span(adjusted.SWITCHES_S)} s",
-    "disturbed": f"Loads begin at {span(disturbing.BEGINS)} and stay within {disturbing.BOUNDS[0]:g} and "
-    f"{disturbing.BOUNDS[1]:g}. Five events come {span(disturbing.APART_S)} s apart",
-    "slowed": f"rises to {span(disturbing.SLOWED)} times",
+    "adjusted": f"{adjustment.DOMAINS[0]} to {adjustment.DOMAINS[-1]} domains have {adjustment.JOBS[0]} to "
+    f"{adjustment.JOBS[-1]} jobs over two domains or more. Links have {span(adjustment.BANDWIDTHS, 1e9)} Gbit/s and "
+    f"{span(adjustment.LATENCIES_S, 1e-3)} ms. A step has {span(adjustment.PARTS)} parts and takes "
+    f"{span(adjustment.STEPS_S)} s; the exchange is {span(adjustment.EXCHANGES, 1e9)} GB",
+    "short": f"it is {span(adjustment.SMALL, 1e9)} GB, and the step takes {span(adjustment.SHORT_S)} s",
+    "moves": f"moving one takes {span(adjustment.MOVES_S)} s, a switch {span(adjustment.SWITCHES_S)} s",
+    "disturbed": f"Loads begin at {span(adjustment.BEGINS)} and stay within {adjustment.BOUNDS[0]:g} and "
+    f"{adjustment.BOUNDS[1]:g}. Five events come {span(adjustment.APART_S)} s apart",
+    "slowed": f"rises to {span(adjustment.SLOWED)} times",
     "told": f"Means of {adjustment.INTERVAL_S:g} s are told, {adjustment.PAST} of them, with a deviation of "
     f"{adjustment.NOISE:g} and a spike every {adjustment.SPIKES_APART_S:g} s of {adjustment.LOAD_SPIKE:g} times "
     f"a load or "
     f"{adjustment.LATENCY_SPIKE:g} times a latency",
-    "changes": f"The service is asked every {ASKED_S:g} s. A change is {levels.LOAD_CHANGED:g} of a load or "
-    f"{levels.LATENCY_CHANGED:g} of a latency, and below {levels.LOAD_CALM:g} or {levels.LATENCY_CALM:g} it is calm",
+    "changes": f"The service is asked every {ASKED_S:g} s. A change is {law.LOAD_CHANGED:g} of a load or "
+    f"{law.LATENCY_CHANGED:g} of a latency, and below {law.LOAD_CALM:g} or {law.LATENCY_CALM:g} it is calm",
     "adjustment windows": f"Level quick has {adjustment_gain.QUICK} windows, level full {adjustment_gain.FULL}",
-    "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {placing.DEVICES} devices, with a heartbeat every "
+    "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {heartbeats.DEVICES} devices, with a heartbeat every "
     f"{heartbeats.PERIOD:g} s, which come in batches every {heartbeats.TURN:g} s",
     "silent": f"silent for more than {heartbeats.MOST_TURNS} batches",
-    "racks": f"racks of {faults_planned.RACK_NODES} nodes die",
-    "recovers": f"Between two faults of a node {faults_planned.RECOVERY:g} s pass",
+    "racks": f"racks of {fault_plan.RACK_NODES} nodes die",
+    "recovers": f"Between two faults of a node {fault_plan.RECOVERY:g} s pass",
     "told in time": f"not told within {heartbeats.TOLD:g} s is lost. After {QUICK.warm_up:g} s of warm-up level "
     f"quick has "
     f"{QUICK.incidents} incidents in {QUICK.seconds:g} s, level full {FULL.incidents} in {FULL.seconds:g} s; "
@@ -230,5 +224,5 @@ def test_the_annex_leases_lines_and_names_places(annex: str) -> None:
 
 def test_stepping_lasts_as_long_as_the_annex_says(annex: str) -> None:
     """Hangs and stragglers of jobs."""
-    assert f"for {span(stepping._LASTS)} s" in annex
-    assert f"between two of a job {span(stepping._REST)} s" in annex
+    assert f"for {span(fault_plan._LASTS)} s" in annex
+    assert f"between two of a job {span(fault_plan._REST)} s" in annex

@@ -1,34 +1,66 @@
 """What is known of a world at an instant, as requests for forecasts and reservations hold it.
 
-Names are drawn: nothing in them tells of which kind a domain is, or what a tenant does.
+1. **Known.** Trainings that are there or announced, with their courses, and events. A period that is over is told as
+   long as it was; the one that runs is told longer by the restarts that were in it.
+2. **Names.** They are drawn: nothing in them tells of which kind a domain is, or what a tenant does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from kuayu_conformance.episode import instant
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.demand.known import Foreseen, announced, foreseen
-from kuayu_conformance.testbed.demand.law import COVERAGE, Period
-from kuayu_conformance.testbed.demand.world import CROWD, DAY, SERVING, STEP, Floats, World
+from kuayu_conformance.testbed.demand.trainings import COVERAGE, Large, Period
+from kuayu_conformance.testbed.demand.world import AHEAD, CROWD, DAY, SERVING, STEP, Domain, Event, Floats, World
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
 
+SOON = 300.0
+"""Seconds after which those who are late say that they will come."""
+REMEMBERED = 2 * DAY
+"""Seconds for which an event is told after its end."""
 MONDAY, WEEK = 1_799_020_800, 604_800
 """2027-01-04, a Monday, and a week: worlds begin some weeks later."""
-
 PAST, PAST_OF_TENANTS = 2 * DAY, DAY
 """Seconds of series that a request holds of domains and of their tenants."""
 PAST_OF_PARTS = 6 * 3_600.0
 """The same of what is held, waits and is submitted, and of single trainings."""
-
 QUANTITIES: "Mapping[str, documents.DemandQuantity]" = {
     "held": "held_devices",
     "waiting": "waiting_devices",
     "submitted": "submitted_devices",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """A training as it is told.
+
+    Attributes:
+        number: Its number among those of its domain.
+        job: What it is; ``job.course`` is not to be told.
+        submitted: When it was or is to be submitted.
+        started: When it began, or None.
+        periods: Its course from the begin, as far as it is known.
+    """
+
+    number: int
+    job: Large
+    submitted: float
+    started: float | None
+    periods: tuple[Period, ...]
+
+
+def foreseen(domain: Domain, now: float) -> tuple[Foreseen, ...]:
+    """Trainings of a domain that run, wait or are announced."""
+    return tuple(_foreseen(domain, now))
+
+
+def announced(domain: Domain, now: float) -> tuple[Event, ...]:
+    """Events that are known by now, and not long over."""
+    return tuple(event for event in domain.events if event.begin - AHEAD <= now < event.end + REMEMBERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +128,6 @@ def past(subject: Subject) -> int:
     return int((PAST if subject.tenant is None else PAST_OF_TENANTS) / STEP)
 
 
-class _Known(TypedDict):
-    """What requests for forecasts and for reservations have in common."""
-
-    revision: "documents.Revision"
-    now: str
-    series: "list[documents.DemandSeries]"
-    jobs: "list[documents.ForeseenJob]"
-    events: "list[documents.KnownEvent]"
-
-
 def forecast_request(
     world: World, names: Names, step: int, about: Sequence[Subject], horizons: Sequence[float], levels: Sequence[float]
 ) -> "documents.ForecastRequest":
@@ -126,6 +148,59 @@ def reservation_request(
         for subject, share in zip(about, violations, strict=True)
     ]
     return {**_known(world, names, step, about), "horizon": horizon, "qualities": promised}
+
+
+def period_of(period: Period) -> "documents.DemandPeriod":
+    """A period as it is told, in milliseconds."""
+    low, high = period.interval
+    duration: documents.Estimate = {
+        "expected": round(period.expected, 3),
+        "low": round(low, 3),
+        "high": round(high, 3),
+        "coverage": COVERAGE,
+    }
+    return {"phase": period.phase, "devices": period.devices, "duration": duration}
+
+
+def _foreseen(domain: Domain, now: float) -> Iterator[Foreseen]:
+    for number, job in enumerate(domain.large):
+        finished = job.finished
+        if job.announced > now or (finished is not None and finished <= now):
+            continue
+        if job.submitted is None or job.submitted > now:
+            if job.submitted is not None or job.stated > now:
+                yield Foreseen(number, job, max(job.stated, now + SOON), None, job.training.periods)
+        elif job.started is None or job.started > now:
+            yield Foreseen(number, job, job.submitted, None, job.training.periods)
+        else:
+            yield Foreseen(number, job, job.submitted, job.started, _told(job, now - job.started))
+
+
+def _told(job: Large, passed: float) -> tuple[Period, ...]:
+    """Periods after so many seconds of running."""
+    seen = [part for part in job.course.parts if part.begin <= passed]
+    runs = seen[-1].period
+    periods = []
+    for number, period in enumerate(job.training.periods):
+        parts = [part for part in seen if part.period == number]
+        if number < runs:
+            periods.append(replace(period, expected=parts[-1].end - parts[0].begin, spread=0.0))
+        elif number == runs:
+            waited = sum(min(part.end, passed) - part.begin for part in parts if not part.held)
+            periods.append(replace(period, expected=period.expected + waited))
+        else:
+            periods.append(period)
+    return tuple(periods)
+
+
+class _Known(TypedDict):
+    """What requests for forecasts and for reservations have in common."""
+
+    revision: "documents.Revision"
+    now: str
+    series: "list[documents.DemandSeries]"
+    jobs: "list[documents.ForeseenJob]"
+    events: "list[documents.KnownEvent]"
 
 
 def _known(world: World, names: Names, step: int, about: Sequence[Subject]) -> "_Known":
@@ -176,18 +251,6 @@ def _job(names: Names, domain: int, training: Foreseen) -> "documents.ForeseenJo
     if training.started is not None:
         made["started_at"] = names.at(training.started)
     return made
-
-
-def period_of(period: Period) -> "documents.DemandPeriod":
-    """A period as it is told, in milliseconds."""
-    low, high = period.interval
-    duration: documents.Estimate = {
-        "expected": round(period.expected, 3),
-        "low": round(low, 3),
-        "high": round(high, 3),
-        "coverage": COVERAGE,
-    }
-    return {"phase": period.phase, "devices": period.devices, "duration": duration}
 
 
 def _events(world: World, names: Names, now: float) -> "Iterator[documents.KnownEvent]":
