@@ -27,8 +27,7 @@ from kuayu_conformance.testbed.scheduling.topology.families import LEASED, MIX
 from kuayu_conformance.testbed.scheduling.topology.places import EASTERN, PLACES
 from kuayu_conformance.testbed.scheduling.workload import arrivals, data, jobs, models, population, submitting
 from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS
-from kuayu_conformance.testbed.telemetry import planning as telemetry_planned
-from kuayu_conformance.testbed.telemetry import troubles as telemetry_troubles
+from kuayu_conformance.testbed.telemetry import fault_plan as telemetry_plan
 from kuayu_conformance.testbed.telemetry import values as telemetry
 from kuayu_conformance.testbed.transfers import collectives, shard_policies, shard_simulation
 
@@ -76,8 +75,8 @@ SENTENCES = {
     "telemetry ticks": f"{telemetry.TICKS} ticks a second",
     "churn": f"{100 * telemetry.FULL.churn:g} % of the nodes change their state",
     "dwell": f"keeps a state for {telemetry.DWELL} s",
-    "slow": f"at {telemetry_troubles.SLOWEST:g} to {telemetry_troubles.LEAST_SLOW:g} of their speed",
-    "margin": f"in the {telemetry_planned.MARGIN} s around",
+    "slow": f"at {telemetry_plan.SLOWEST:g} to {telemetry_plan.LEAST_SLOW:g} of their speed",
+    "margin": f"in the {telemetry_plan.MARGIN} s around",
     "sparse sizes": f"Level quick has {sparse.QUICK.healthy} subjects with which nothing is wrong and "
     f"{sparse.QUICK.faulty} that stop, level full {sparse.FULL.healthy} and {sparse.FULL.faulty}, in {sparse.DOMAINS} "
     f"domains; {sparse.FULL.warm_up} s of warm-up and then {sparse.QUICK.seconds} or {sparse.FULL.seconds} s",
@@ -150,8 +149,8 @@ SENTENCES = {
     "recovery links": f"{span(recovery.LEVELS, 1e9)} Gbit/s, ±30 % as above, and {span(recovery.LATENCIES_S, 1e-3)} ms",
     "faults": f"After {recovery.LEAD_S:g} s of copying things fail for {recovery.FAULTS_S / 3600:g} h, and "
     f"{recovery.TAIL_S:g} s follow",
-    "sped up": f"{recovery.SPED_UP:g} times as often as in the training of Llama 3, a rack of {recovery.RACK_SIZES[0]} to "
-    f"{recovery.RACK_SIZES[-1]} nodes every {recovery.RACKS_S / 3600:g} h, a domain every "
+    "sped up": f"{recovery.SPED_UP:g} times as often as in the training of Llama 3, a rack of "
+    f"{recovery.RACK_SIZES[0]} to {recovery.RACK_SIZES[-1]} nodes every {recovery.RACKS_S / 3600:g} h, a domain every "
     f"{recovery.DOMAINS_S / 3600:g} h for "
     f"{span(recovery.OUTAGES_S)} s; a domain is cut off every {recovery.CUT_OFFS_S / 3600:g} h, for "
     f"{span(recovery.SHORT)} of "
@@ -174,8 +173,8 @@ SENTENCES = {
     "changes": f"The service is asked every {ASKED_S:g} s. A change is {law.LOAD_CHANGED:g} of a load or "
     f"{law.LATENCY_CHANGED:g} of a latency, and below {law.LOAD_CALM:g} or {law.LATENCY_CALM:g} it is calm",
     "adjustment windows": f"Level quick has {adjustment_gain.QUICK} windows, level full {adjustment_gain.FULL}",
-    "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {heartbeats.DEVICES} devices, with a heartbeat every "
-    f"{heartbeats.PERIOD:g} s, which come in batches every {heartbeats.TURN:g} s",
+    "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {heartbeats.DEVICES} devices, with a heartbeat "
+    f"every {heartbeats.PERIOD:g} s, which come in batches every {heartbeats.TURN:g} s",
     "silent": f"silent for more than {heartbeats.MOST_TURNS} batches",
     "racks": f"racks of {fault_plan.RACK_NODES} nodes die",
     "recovers": f"Between two faults of a node {fault_plan.RECOVERY:g} s pass",
