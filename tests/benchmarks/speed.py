@@ -52,7 +52,7 @@ import psutil
 from kuayu_conformance.checks.scheduling.cells import FULL
 from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
-from kuayu_conformance.testbed.scheduling.engine.episode import play
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.scenarios import scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing

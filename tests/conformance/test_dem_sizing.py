@@ -26,8 +26,7 @@ from kuayu_conformance.checks.demand.sizing_scores import (
 )
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
-from kuayu_conformance.testbed.tasks.cluster import FIFO
-from kuayu_conformance.testbed.tasks.kinds import CORES, DEVICES, KINDS, MEMORY, MIXES
+from kuayu_conformance.testbed.right_sizing import CORES, DEVICES, FIFO, KINDS, MEMORY, MIXES
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult, Verdict
 

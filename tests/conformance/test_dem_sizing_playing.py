@@ -10,7 +10,7 @@ from kuayu_conformance.checks.demand import sizing as dem_sizing
 from kuayu_conformance.checks.demand.sizing import SizedHistories
 from kuayu_conformance.checks.demand.sizing_scores import Questioner, Setting
 from kuayu_conformance.findings import Claim, Figure, Finding
-from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES
+from kuayu_conformance.testbed.right_sizing import KINDS, MIXES
 from kuayu_schemas import schema
 
 

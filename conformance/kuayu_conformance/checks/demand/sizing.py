@@ -35,15 +35,24 @@ from kuayu_conformance.checks.kit.tables import percent, table
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_conformance.findings import Figure, Finding, PartFigure
 from kuayu_conformance.memory import Memory
-from kuayu_conformance.testbed.tasks import sizes
-from kuayu_conformance.testbed.tasks.cluster import FIFO, IN_ORDER, POLICIES
-from kuayu_conformance.testbed.tasks.drawing import Tasks, World
-from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES, OVER_REQUEST, RATE, RESOURCES
-from kuayu_conformance.testbed.tasks.law import Numbers
+from kuayu_conformance.testbed import right_sizing
+from kuayu_conformance.testbed.right_sizing import (
+    FIFO,
+    IN_ORDER,
+    KINDS,
+    MIXES,
+    OVER_REQUEST,
+    POLICIES,
+    RATE,
+    RESOURCES,
+    Numbers,
+    Tasks,
+    World,
+)
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 BESIDE = ("what is needed", "as much slower as allowed", "one rate for cores")
-"""Sizes that know the truth: see :mod:`kuayu_conformance.testbed.tasks.sizes`."""
+"""Sizes that know the truth: see :mod:`kuayu_conformance.testbed.right_sizing`."""
 
 SERVICE, SOURCE = "service", "source"
 
@@ -339,7 +348,7 @@ class _Player:
 
 
 def _beside(tasks: Tasks, allowed: float) -> dict[str, Numbers]:
-    made = (sizes.ideal(tasks), sizes.tolerant(tasks, allowed), sizes.at_one_rate(tasks, allowed))
+    made = (right_sizing.ideal(tasks), right_sizing.tolerant(tasks, allowed), right_sizing.at_one_rate(tasks, allowed))
     return dict(zip(BESIDE, made, strict=True))
 
 

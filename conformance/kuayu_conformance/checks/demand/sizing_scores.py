@@ -22,11 +22,21 @@ from kuayu_conformance.statistics.bootstrap import RESAMPLES
 from kuayu_conformance.statistics.holm import LEVEL
 from kuayu_conformance.statistics.proportions import CONFIDENCE
 from kuayu_conformance.statistics.quotients import Stratum, quotient
-from kuayu_conformance.testbed.tasks import cluster, drawing, wire
-from kuayu_conformance.testbed.tasks.cluster import FIFO, Outcome
-from kuayu_conformance.testbed.tasks.drawing import Tasks, World
-from kuayu_conformance.testbed.tasks.kinds import DEVICES, KINDS, MEMORY, MIXES, OVER_REQUEST, RATE, RESOURCES
-from kuayu_conformance.testbed.tasks.law import Numbers
+from kuayu_conformance.testbed import right_sizing
+from kuayu_conformance.testbed.right_sizing import (
+    DEVICES,
+    FIFO,
+    KINDS,
+    MEMORY,
+    MIXES,
+    OVER_REQUEST,
+    RATE,
+    RESOURCES,
+    Numbers,
+    Outcome,
+    Tasks,
+    World,
+)
 from kuayu_schemas import schema
 
 if TYPE_CHECKING:
@@ -83,7 +93,7 @@ def score(
     number: int, tasks: Tasks, given: Numbers, policies: Iterable[str], before: Mapping[str, SizedWindow]
 ) -> Window:
     """Play a window with sizes; ``before`` is the same with what was asked for."""
-    after = {policy: played(cluster.play(tasks, given, policy)) for policy in policies}
+    after = {policy: played(right_sizing.play(tasks, given, policy)) for policy in policies}
     slower = tasks.slowed(given) / tasks.slowed(tasks.requested) - 1.0
     return Window(
         number,
@@ -97,7 +107,7 @@ def score(
 
 def originals(tasks: Tasks, policies: Iterable[str]) -> dict[str, SizedWindow]:
     """A window with what was asked for."""
-    return {policy: played(cluster.play(tasks, tasks.requested, policy)) for policy in policies}
+    return {policy: played(right_sizing.play(tasks, tasks.requested, policy)) for policy in policies}
 
 
 def played(outcome: Outcome) -> SizedWindow:
@@ -241,14 +251,14 @@ class Questioner:
         """
         world = setting.world if setting.label else setting.world.asking(setting.over_request)
         mix, where = MIXES[setting.mix], f"{self.seed}/{setting.mix}"
-        before = drawing.history(f"{where}/history-{history}", mix, world, RECORDS)
-        drawn = [drawing.window(f"{where}/window-{number}", mix, world, setting.rate) for number in windows]
+        before = right_sizing.history(f"{where}/history-{history}", mix, world, RECORDS)
+        drawn = [right_sizing.window(f"{where}/window-{number}", mix, world, setting.rate) for number in windows]
         names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS))]
-        ran = wire.records(before, names, f"{where}/history-{history}")
+        ran = right_sizing.records(before, names, f"{where}/history-{history}")
         wanted = [
             row
             for number, tasks in zip(windows, drawn, strict=True)
-            for row in wire.requests(tasks, names, f"t{number}-")
+            for row in right_sizing.requests(tasks, names, f"t{number}-")
         ]
         asked = replace(self._asked(ran, wanted, setting.allowed), kinds=tuple(names))
         return asked, drawn, _given(asked, drawn)
@@ -256,9 +266,9 @@ class Questioner:
     def unusual(self) -> list[tuple[str, SizingExchange]]:
         """Questions at the edge: kinds that never ran, tasks without accelerators, no history at all."""
         world, mix = World(), MIXES["25:25:25:25"]
-        before = drawing.history(f"{self.seed}/few", mix, world, 400)
+        before = right_sizing.history(f"{self.seed}/few", mix, world, 400)
         names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS) + 1)]
-        history = wire.records(before, names, f"{self.seed}/few")
+        history = right_sizing.records(before, names, f"{self.seed}/few")
         asks: documents.TaskResources = {"devices": 0.0, "cores": 6.0, "memory": 3e10}
         tasks: list[documents.TaskRequest] = [
             {"id": "seen", "kind": names[0], "requested": {**asks, "devices": 1.0}},
@@ -289,7 +299,7 @@ def _given(asked: SizingExchange, drawn: Sequence[Tasks]) -> list[Numbers]:
     """Sizes by window."""
     if asked.amiss:
         return [tasks.requested for tasks in drawn]
-    sizes = wire.numbers(asked.answer.json["tasks"])
+    sizes = right_sizing.numbers(asked.answer.json["tasks"])
     starts = np.cumsum([0, *(len(tasks) for tasks in drawn)])
     return [
         np.minimum(sizes[start : start + len(tasks)], tasks.requested)

@@ -29,16 +29,10 @@ from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
-from kuayu_conformance.testbed.adjustment.baselines import ADJUSTERS
-from kuayu_conformance.testbed.adjustment.beside import beside
-from kuayu_conformance.testbed.adjustment.courses import Course
-from kuayu_conformance.testbed.adjustment.disturbing import CELL_S, KINDS, SLOW
-from kuayu_conformance.testbed.adjustment.law import Floats
-from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.reading import Level, jobs, levels
+from kuayu_conformance.testbed.adjustment.law import Floats, Level, Motion, jobs, levels
 from kuayu_conformance.testbed.adjustment.run import ASKED_S, Outcome, play
-from kuayu_conformance.testbed.adjustment.scores import Disturbance, Score, Yardstick
-from kuayu_conformance.testbed.adjustment.world import WINDOW_S, World, draw
+from kuayu_conformance.testbed.adjustment.scores import ADJUSTERS, Course, Disturbance, Score, Yardstick, beside
+from kuayu_conformance.testbed.adjustment.world import CELL_S, KINDS, SLOW, WINDOW_S, World, draw
 from kuayu_schemas import registers
 from kuayu_schemas.models import ReportPlot, ReportTable
 

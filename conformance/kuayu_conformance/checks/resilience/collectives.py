@@ -23,9 +23,21 @@ from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING, WAYS, Way
-from kuayu_conformance.testbed.transfers.collectives_run import Course, baselines, turned
-from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, INTERVAL, World, draw
+from kuayu_conformance.testbed.transfers.collectives import (
+    COUNT,
+    FAMILIES,
+    HIERARCHICAL,
+    INTERVAL,
+    LOW,
+    RING,
+    WAYS,
+    Course,
+    Way,
+    World,
+    baselines,
+    draw,
+    turned,
+)
 from kuayu_schemas.models import ReportPlot, ReportTable
 
 if TYPE_CHECKING:

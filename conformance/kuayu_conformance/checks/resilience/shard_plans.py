@@ -20,7 +20,7 @@ from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, meas
 from kuayu_conformance.checks.resilience.shard_windows import FULL, QUICK, SMOKE, Player, faults
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
-from kuayu_conformance.testbed.transfers.shards_world import MILD
+from kuayu_conformance.testbed.transfers.shard_simulation import MILD
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

@@ -17,12 +17,16 @@ from pydantic import TypeAdapter
 
 from kuayu_conformance.checks.kit.decisions import WindowClient, revision_faults
 from kuayu_conformance.checks.resilience.resilience_requests import SHARDS
-from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
-from kuayu_conformance.testbed.transfers.shards_executor import Executor
-from kuayu_conformance.testbed.transfers.shards_run import Run
-from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Schedule, Static, grid
-from kuayu_conformance.testbed.transfers.shards_state import Outcome
-from kuayu_conformance.testbed.transfers.shards_world import MILD, Window, draw
+from kuayu_conformance.testbed.transfers.shard_policies import (
+    ON_DEMAND,
+    ONE_AHEAD,
+    Executor,
+    Schedule,
+    Static,
+    clairvoyant,
+    grid,
+)
+from kuayu_conformance.testbed.transfers.shard_simulation import MILD, Outcome, Run, Window, draw
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

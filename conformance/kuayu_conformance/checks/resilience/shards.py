@@ -29,9 +29,8 @@ from kuayu_conformance.checks.resilience.shard_windows import (
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import ratio_lower_bound
-from kuayu_conformance.testbed.transfers.shards_schedules import Schedule, best
-from kuayu_conformance.testbed.transfers.shards_state import Outcome
-from kuayu_conformance.testbed.transfers.shards_world import FAMILIES, MILD
+from kuayu_conformance.testbed.transfers.shard_policies import Schedule, best
+from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, MILD, Outcome
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 STATIC, PULLED = "best static schedule with overlap", "best one whose idle links pull"
