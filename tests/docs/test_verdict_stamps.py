@@ -138,7 +138,7 @@ def test_what_was_judged_and_agrees_is_not_judged_again_until_something_changes(
     assert stamps[SMALL].keys() == {CHECK, WHOLE_RUN}
 
     assert runs.verify_runs(None, root=checkout, remember=True) == 0
-    assert capsys.readouterr().out.startswith(f"{SMALL}: 1 checks stand as they were judged")
+    assert capsys.readouterr().out.startswith(f"{SMALL}: 1 of 1 checks stand as they were judged")
     assert runs.verify_runs(None, root=checkout, everything=True) == 0
     assert capsys.readouterr().out.startswith(f"{SMALL}: judged again")
 

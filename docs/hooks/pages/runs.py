@@ -43,8 +43,9 @@ from kuayu_conformance.run.plan import check_of, testable
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Profile, RequirementResult, RunLevel, Summary, Verdict
-from pages import verdict_stamps
-from pages.verdict_stamps import WHOLE_RUN, JudgingCode
+
+from . import verdict_stamps
+from .verdict_stamps import WHOLE_RUN, JudgingCode
 
 ROOT = Path(__file__).parents[3]
 FOLDER = "docs/results/runs"
@@ -368,10 +369,10 @@ def judged_again(run: Run, data: Path | None, standing: frozenset[str] = frozens
     checks = verdict_stamps.concerned(run.report)
     stale = {check.name for check in CHECKS if check.name in checks - standing and wanted(check.load())}
     if WHOLE_RUN in standing and not stale:
-        return Outcome(f"{len(checks & standing)} checks stand as they were judged{apart}")
+        return Outcome(f"{len(checks & standing)} of {len(checks)} checks stand as they were judged{apart}")
     if missing or left_out or WHOLE_RUN in standing:
         verdicts = list(verify_some(folder, wanted, data, processes=os.cpu_count() or 1))
-        checked = stale | {WHOLE_RUN}
+        checked = frozenset(stale | {WHOLE_RUN})
     else:
         verdicts = list(verify(folder, data))
         checked = checks | {WHOLE_RUN}
@@ -381,7 +382,7 @@ def judged_again(run: Run, data: Path | None, standing: frozenset[str] = frozens
     agreeing = frozenset[str]() if None in wrong else frozenset(checked - wrong)
     said = f"judged again{apart}"
     if stands := checks & standing - checked:
-        said = f"{len(stale)} checks judged again, {len(stands)} stand as they were judged{apart}"
+        said = f"{len(stale)} of {len(checks)} checks judged again, {len(stands)} stand as they were judged{apart}"
     differences = (f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees)
     return Outcome(said, tuple(differences), agreeing)
 
