@@ -27,7 +27,7 @@ class GrowsByOneTooMany(GrowsOntoAllThatIsFree):
 
     @override
     def grown_size(self, job: Job, free: int) -> int:
-        return self.size_within(job, self.devices_of(job) + free) + 1
+        return self.size_within(job, self.devices_of(job) + free) + 1 if free else self.devices_of(job)
 
 
 @breaks("JOB-014", "JOB-016")
@@ -217,10 +217,10 @@ class ResizesWheneverItPays(MinimalServer):
 
 
 @near_miss("JOB-019")
-class LeavesAloneForHalfASecond(MinimalServer):
-    """A job is left alone for half a second after an interruption."""
+class LeavesAloneForAnInstant(MinimalServer):
+    """A job is left alone for a hundredth of a second after an interruption."""
 
-    MILLISECONDS = 500
+    MILLISECONDS = 10
 
     @override
     def is_rested(self, job: Job, moment: int) -> bool:
@@ -228,7 +228,7 @@ class LeavesAloneForHalfASecond(MinimalServer):
 
 
 @control("JOB-019")
-class LeavesAloneForAnHour(LeavesAloneForHalfASecond):
+class LeavesAloneForAnHour(LeavesAloneForAnInstant):
     """A job is left alone for an hour after an interruption."""
 
     MILLISECONDS = 3_600_000
