@@ -1,4 +1,4 @@
-"""Elastic jobs: one is grown where nobody waits, and shrunk for one that does, each through a stop and another start."""
+"""Elastic jobs: they grow where nobody waits, and shrink for one that does, each by a stop and another start."""
 
 from minimal_server.accounts import Accounts
 from minimal_server.core import Json, Tenant

@@ -1,4 +1,4 @@
-"""Wrong in elastic jobs: in how large they become, in when they are resized, in what is told of it, and in how they go on."""
+"""Wrong in elastic jobs: in how large they become, in when, in what is told of it, and in how they go on."""
 
 from minimal_server.core import Json, Tenant
 from minimal_server.jobs import Job
@@ -132,7 +132,9 @@ class ResizesAreNotTold(MinimalServer):
 
     @override
     def shown_job(self, job: Job, revision: Json, moment: int) -> Json:
-        return {member: value for member, value in super().shown_job(job, revision, moment).items() if member != "resize"}
+        return {
+            member: value for member, value in super().shown_job(job, revision, moment).items() if member != "resize"
+        }
 
 
 class ToldOtherwise(MinimalServer):

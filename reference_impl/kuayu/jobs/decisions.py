@@ -275,7 +275,6 @@ class _Free:
                     raise BrokenInvariantError(f"{job} is given {node['devices']} devices of {place}, not free")
                 self._nodes[place] -= node["devices"]
 
-
     def resize(self, record: "documents.JobRecord", step: JobStep) -> None:
         """Give out what a running job is to have beyond what it holds.
 

@@ -1,7 +1,7 @@
 """Jobs that grow onto free devices and shrink for jobs that wait (JOB-014 to JOB-019).
 
-Each story has a domain of its own and a job of 100 h in it, which has reported a checkpoint when something changes: devices
-come to be free, or a short job waits.
+Each story has a domain of its own and a job of 100 h in it, which has reported a checkpoint when something changes:
+devices come to be free, or a short job waits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -172,11 +172,12 @@ def _within_limits(o: Resized) -> Iterator[Finding]:
 
 def _size(o: Resized) -> Iterator[Finding]:
     story, sizes = o.story, o.sizes()
+    what = f"{story.label}: a job on {story.first} devices goes on with {story.size}"
     if story.more:
-        expected = f"{story.label}: a job on {story.first} devices goes on with {story.size} when {story.more} more are free"
+        expected = f"{what} when {story.more} more are free"
         yield holds("JOB-015", sizes[:2] == [story.first, story.size], expected, f"{sizes}", o.last)
     elif story.size:
-        expected = f"{story.label}: a job on {story.first} devices goes on with {story.size} when one waits for {story.wanted}"
+        expected = f"{what} when one waits for {story.wanted}"
         yield holds("JOB-016", sizes[:2] == [story.first, story.size], expected, f"{sizes}", o.last)
         started = len(o.starts(o.waiting))
         yield holds("JOB-016", started == 1, f"{story.label}: the job that waits is started", started, o.last)
@@ -210,7 +211,7 @@ def _is_between(record: Mapping[str, Any]) -> bool:
 
 
 def _runs_again(record: Mapping[str, Any]) -> bool:
-    return state_of(record) == "running" and record.get("attempt") == 2  # noqa: PLR2004 - the one after the resize
+    return state_of(record) == "running" and record.get("attempt") == 2
 
 
 def _goes_on(o: Resized) -> Iterator[Finding]:
@@ -229,5 +230,8 @@ def _goes_on(o: Resized) -> Iterator[Finding]:
         yield holds("JOB-018", told == {size_of(second)}, expected, f"{told}, then {size_of(second)}", o.last)
 
 
-CHECK = Check("job_elastic", ("JOB-014", "JOB-015", "JOB-016", "JOB-017", "JOB-018", "JOB-019"), observe, judge, recorded_times=True)
+REQUIREMENTS = ("JOB-014", "JOB-015", "JOB-016", "JOB-017", "JOB-018", "JOB-019")
+"""What is judged here."""
+
+CHECK = Check("job_elastic", REQUIREMENTS, observe, judge, recorded_times=True)
 """The check."""
