@@ -196,7 +196,7 @@ RunState = Literal["running", "succeeded", "failed", "stopped", "unknown"]
 Profile = Literal["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB", "unknown"]
 """Parts of the standard that can be claimed."""
 
-Feature = Literal["scrape", "otlp", "tenancy", "accounts", "unknown"]
+Feature = Literal["scrape", "otlp", "tenancy", "accounts", "elastic", "unknown"]
 """Options within profiles; a declared feature is an obligation."""
 
 Level = Literal["interface", "performance"]
@@ -2577,6 +2577,7 @@ class PlacementExplanation(TypedDict):
     outcome: NotRequired[PredictedOutcome]
     alternatives: list[PlacementAlternative]
     overtaken_until: NotRequired[str]
+    beneficiary: NotRequired[str]
     reason: str
 
 
@@ -2828,6 +2829,15 @@ class JobTransition(TypedDict):
 
 
 @final
+class JobResize(TypedDict):
+    """Another number of devices that a job is to go on with."""
+
+    devices: int
+    before: int
+    beneficiary: NotRequired[str]
+
+
+@final
 class JobRecord(JobRequest):
     """Job as the service holds it."""
 
@@ -2844,6 +2854,7 @@ class JobRecord(JobRequest):
     started_at: NotRequired[str]
     ended_at: NotRequired[str]
     cancelling: NotRequired[bool]
+    resize: NotRequired[JobResize]
     transitions: list[JobTransition]
     revision: Revision
 

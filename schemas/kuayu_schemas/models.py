@@ -1116,6 +1116,9 @@ class Feature(StrEnum):
     accounts = "accounts"
     """Use of devices is counted by account, and by it accounts take turns."""
 
+    elastic = "elastic"
+    """Jobs that run are given more devices, or fewer, between the least and the most that they can work with."""
+
     unknown = "unknown"
     """Of a kind that this version does not name."""
 
@@ -4549,6 +4552,10 @@ class PlacementExplanation(KuayuModel):
             "that waits."
         ),
     )
+    beneficiary: Maybe[Identifier] = Field(
+        default=None,
+        description="Job that waits for what this one gives up; stated for a job that runs and makes room.",
+    )
     reason: Text = Field(description="In words.")
 
 
@@ -4905,6 +4912,20 @@ class JobTransition(KuayuModel):
     reason: Text = Field(description="Why.")
 
 
+class JobResize(KuayuModel):
+    """Another number of devices that a job is to go on with."""
+
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Devices that its next attempt is to have."
+    )
+    before: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Devices that the attempt before it held."
+    )
+    beneficiary: Maybe[Identifier] = Field(
+        default=None, description="Job that waits for what it gives up; absent where it grows."
+    )
+
+
 class JobRecord(JobRequest):
     """Job as the service holds it."""
 
@@ -4928,6 +4949,10 @@ class JobRecord(JobRequest):
         default=None, description="When it had ended; stated for succeeded, failed and cancelled."
     )
     cancelling: Maybe[Boolean] = Field(default=None, description="Whether it is being called off.")
+    resize: Maybe[JobResize] = Field(
+        default=None,
+        description="How it is resized, from when that was decided until its next attempt has its devices.",
+    )
     transitions: Annotated[list[JobTransition], Field(max_length=1000)] = Field(
         description="Its last changes of state, the oldest first, at most a thousand."
     )

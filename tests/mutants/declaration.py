@@ -22,6 +22,7 @@ from minimal_server.core import Core
 from minimal_server.counting import Counting
 from minimal_server.demanding import Demanding
 from minimal_server.doubting import Doubting
+from minimal_server.elastic import Elastic
 from minimal_server.explaining import Explaining
 from minimal_server.faults import Faults
 from minimal_server.foreseeing import Foreseeing
@@ -168,7 +169,7 @@ DISTURBED = frozenset({"RES-007", "RES-008", "RES-009"})
 CARRIED_OUT = FAILED_OVER | DISTURBED | {"RES-005", "RES-006", "RES-010", "RES-012", "RES-014", "RES-016"}
 """Requirements whose checks carry hundreds of plans, choices or changes out."""
 
-JOBBING: tuple[type, ...] = (Jobs, Attempts, Accounts)
+JOBBING: tuple[type, ...] = (Jobs, Attempts, Accounts, Elastic)
 """What answers operations of jobs and nothing else."""
 
 JOBBED = frozenset(row.id for row in CHECKED if row.profile is Profile.JOB)

@@ -99,6 +99,7 @@ CHECKS: tuple[Listed, ...] = (
     Listed("job_order", "jobs.order"),
     Listed("job_accounts", "jobs.accounts"),
     Listed("job_quotas", "jobs.quotas"),
+    Listed("job_elastic", "jobs.elastic"),
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (schemas.CHECK,)
