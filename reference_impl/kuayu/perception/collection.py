@@ -286,7 +286,7 @@ class _Work:
 
     def see(self, page: Iterable[Series], instant: int, counts: Callable[[Series], bool]) -> None:
         """Look at which pieces of hardware the devices of one instant are, and of which host."""
-        for who in sources.named(page, self._exporter, counts):
+        for who in sources.sources_of(page, self._exporter, counts):
             first = who.names[0]
             known = counting.sighting(self._previous.get(who.key), instant, float(crc32(first.encode())))
             self.counters[who.key] = known

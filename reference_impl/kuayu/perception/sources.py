@@ -25,7 +25,7 @@ from kuayu_schemas.models import Exporter
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Source:
     """What a page says of who stands behind a device.
 
     Attributes:
@@ -39,7 +39,7 @@ class Named:
     names: tuple[str, ...]
 
 
-def named(page: Iterable[Series], exporter: Exporter, counts: Callable[[Series], bool]) -> list[Named]:
+def sources_of(page: Iterable[Series], exporter: Exporter, counts: Callable[[Series], bool]) -> list[Source]:
     """Who stands behind each device that a page of one instant is about.
 
     Args:
@@ -51,7 +51,7 @@ def named(page: Iterable[Series], exporter: Exporter, counts: Callable[[Series],
     label = exporter.device_label or ""
     hardware = _hardware(series, exporter, label)
     result = [
-        Named(f"\x1eidentity\x1f{key}", f"the hardware behind device {device}", tuple(sorted(names)))
+        Source(f"\x1eidentity\x1f{key}", f"the hardware behind device {device}", tuple(sorted(names)))
         for (device, key), names in hardware.items()
     ]
     known = {device for device, _ in hardware}
@@ -64,7 +64,7 @@ def named(page: Iterable[Series], exporter: Exporter, counts: Callable[[Series],
             hosts.setdefault(device, set()).add(_short(host))
     for device, names in hosts.items():
         subject = "the host" if device is None else f"the host behind device {device}"
-        result.append(Named(f"\x1ehost\x1f{device or ''}", subject, tuple(sorted(names))))
+        result.append(Source(f"\x1ehost\x1f{device or ''}", subject, tuple(sorted(names))))
     return result
 
 
