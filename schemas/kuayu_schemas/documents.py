@@ -154,7 +154,9 @@ RecoveryStrategy = Literal["go_on", "replace", "restore", "wait", "unknown"]
 TriggerKind = Literal["load", "latency", "unknown"]
 """What has changed."""
 
-FaultKind = Literal["node_dead", "node_failing", "domain_unreachable", "job_hung", "rank_straggling", "unknown"]
+FaultKind = Literal[
+    "node_dead", "node_failing", "domain_unreachable", "job_hung", "rank_straggling", "identity_conflict", "unknown"
+]
 """What is wrong."""
 
 FaultState = Literal["open", "cleared"]
@@ -563,6 +565,7 @@ class Exporter(TypedDict):
     sharing_labels: NotRequired[list[str]]
     part_labels: NotRequired[list[str]]
     identity_labels: NotRequired[list[str]]
+    host_labels: NotRequired[list[str]]
     source: str
     note: NotRequired[str]
 

@@ -900,6 +900,9 @@ class FaultKind(StrEnum):
     rank_straggling = "rank_straggling"
     """A rank of a job is slower than its peers, again and again."""
 
+    identity_conflict = "identity_conflict"
+    """Telemetry of a node comes from two sources, as from hosts that were cloned or devices that trade places."""
+
     unknown = "unknown"
     """Of a kind that this version does not name."""
 
@@ -1657,6 +1660,13 @@ class Exporter(KuayuModel):
         description=(
             "Labels that name the piece of hardware, such as its serial number; they tell that pages are of two "
             "hosts, and nothing else."
+        ),
+    )
+    host_labels: Maybe[list[Text]] = Field(
+        default=None,
+        description=(
+            "Labels that name the host that a page is of, the first that a series has; they tell that pages are "
+            "of two hosts, and nothing else."
         ),
     )
     source: Text = Field(description="Citation of its documentation or code.")
