@@ -58,6 +58,29 @@ def test_every_requirement_is_said_once_in_a_clause_and_tested_once_in_annex_a(l
     assert sorted(tested) == sorted(f"test-{name}" for name in register)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_requirement_feature_operation_and_indicator_stands_with_its_mark(language: Language) -> None:
+    register, text = sources().stability, document(language).markdown
+    names = {row["mark"]: row[f"name_{language}"] for row in register["marks"]}
+    word = {"zh": "稳定性", "en": "Stability"}[language]
+    for name, mark in register["requirements"].items():
+        test = text.partition(f"{{#test-{name}}}")[2].partition("\n\n#")[0]
+        assert re.search(rf"\*\*{word}\*\*(：|: ){names[mark]}$", test, re.MULTILINE), name
+    for name, mark in register["features"].items():
+        assert re.search(rf"`{name}`(（| \(){names[mark]}", text), name
+    operations = {
+        f"{method.upper()} {path}": row
+        for path, item in sources().openapi["paths"].items()
+        for method, row in item.items()
+    }
+    for name, mark in register["operations"].items():
+        table = text.partition(f"{{#operation-{operations[name]['operationId']}}}")[2].partition("\n\n#")[0]
+        assert f"| {word} |   |   | {names[mark]} |" in table, name
+    for name, mark in register["indicators"].items():
+        described = text.partition(f"{{#indicator-{name}}}")[2].partition("\n\n#")[0]
+        assert re.search(rf"^{word}(：|: ){names[mark]}[。.]$", described, re.MULTILINE), name
+
+
 def test_the_test_of_a_requirement_names_the_subclause_that_says_it() -> None:
     headings = document("zh").headings
     levels = next(heading for heading in headings if heading.title == "专规、子专规、特性与级别")
