@@ -164,10 +164,13 @@ def test_formulas_become_tex() -> None:
         r"{\sum _{k} \frac{\mathrm{weight}_{k}(t)}{\mathrm{ratio}_{k}(d,t)}}"
     )
     assert formulas.to_tex("*q* = (1 + (*D* − 1)^2)^(1/3)") == (r"q={\left(1+{\left(D-1\right)}^{2}\right)}^{1/3}")
+    decayed = "*u* = ∫ *x*(*s*) × 2<sup>−(*t* − *s*) / *H*</sup> d*s*"
+    assert formulas.is_formula(decayed)
+    assert formulas.to_tex(decayed) == r"u=\int \, x(s)\times 2^{-(t-s)\, /\, H}\, \mathrm{d}s"
     assert not formulas.is_formula("工作量为 *w* = *u* *n*₀ · `step_time` 的一步耗时 *s* = *w* / rate。")
     number = re.compile(r"\n\$\$.*\\text\{\u2003\u2003\((\d+)\)\}\$\$")
     numbered = [number.findall(document(language).markdown) for language in LANGUAGES]
-    assert numbered == [[str(place) for place in range(1, 8)]] * 2
+    assert numbered == [[str(place) for place in range(1, 9)]] * 2
 
 
 @pytest.fixture
