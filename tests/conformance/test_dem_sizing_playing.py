@@ -19,6 +19,7 @@ def _few() -> Iterable[None]:
     """Two windows of each mix, and histories of some hundred tasks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dem_sizing, "QUICK", (1, 2))
+        patch.setattr(dem_sizing, "CURVE_QUICK", (1, 1))
         patch.setattr(dem_sizing, "NOTHING_QUICK", (1, 4))
         patch.setattr("kuayu_conformance.checks.demand.sizing_scores.RECORDS", 1500)
         yield
