@@ -24,7 +24,7 @@ from kuayu.refusals import RepeatedName, refuse, repeated
 if TYPE_CHECKING:
     from kuayu_schemas import documents
 
-METHOD: "documents.DemandMethod" = {"name": "boosted trees with seen needs", "version": "3"}
+METHOD: "documents.DemandMethod" = {"name": "boosted trees with seen needs", "version": "2"}
 
 SLOW_DOWN = 0.05
 """What a request allows that does not say."""

@@ -1,12 +1,10 @@
-"""What tasks are given: the cut that frees most for as long as they run, at the slow-down that is allowed.
+"""What tasks are given: the cut that frees most at the slow-down that is allowed.
 
 Algorithm 1 of Yang, Hong and Tang scales what is unimportant down as long as the predicted time changes by less than is
 allowed. Here each resource has a scale of its own. Each scale has an expected slow-down, over all needs that a task of
 that kind and size may have; of all pairs of scales for accelerators and cores that together stay within what is
-allowed, that is taken which frees most, as resources are worth. A task that takes longer holds all that it is given for
-longer, so that its slow-down counts against what it frees: little is cut off a task that is likely to need it. Memory
-cannot be waited for: a task that lacks it dies and starts anew, so that memory is given which few exceed, and what they
-lose counts.
+allowed, that is taken which frees most, as resources are worth. Memory cannot be waited for: a task that lacks it dies
+and starts anew, so that memory is given which few exceed, and what they lose counts.
 
 What a resource is worth: a request does not tell the cluster that it is for. What machines with accelerators hold is
 known though, and what tasks ask for at the same time is in the history; a resource is the scarcer, the more kinds of
@@ -37,12 +35,6 @@ LOST = 0.5
 
 MEMORY = 2
 
-TIME = 1.0
-"""What being slower counts beside what is freed: all that a task holds, of which the worth is one, is held longer.
-
-Against nought, by nested validation: ``python -m kuayu_training.demand.sizing_choice``.
-"""
-
 ROUNDING = 1e-12
 
 BATCH = 200
@@ -69,16 +61,7 @@ class Cuts:
     slower: Floats
 
 
-def cut(
-    requested: Floats,
-    found: Sequence[Need],
-    waits: Waits,
-    worth: Floats,
-    allowed: float,
-    *,
-    whole: bool,
-    time: float = TIME,
-) -> Cuts:
+def cut(requested: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
     """Sizes of tasks of a kind.
 
     Args:
@@ -88,37 +71,32 @@ def cut(
         worth: Of what is asked for of each resource, 3.
         allowed: By how much longer they may run.
         whole: Whether accelerators cannot be shared.
-        time: What the logarithm of time counts beside those of what is given.
     """
     batches = [requested[place : place + BATCH] for place in range(0, len(requested), BATCH)]
-    parts = [_cut(batch, found, waits, worth, allowed, whole, time) for batch in batches]
+    parts = [_cut(batch, found, waits, worth, allowed, whole=whole) for batch in batches]
     return Cuts(np.concatenate([part.given for part in parts]), np.concatenate([part.slower for part in parts]))
 
 
-def _cut(
-    requested: Floats,
-    found: Sequence[Need],
-    waits: Waits,
-    worth: Floats,
-    allowed: float,
-    whole: bool,  # noqa: FBT001 - of a private function
-    time: float,
-) -> Cuts:
+def _cut(requested: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
     own, dying = requested[:, MEMORY], min(DYING, DYING_PART * allowed)
     memory = np.minimum(own, np.maximum(found[MEMORY].most(requested, 1 - dying), MIN_SHARE * own))
     dead = np.where(memory < own, LOST * dying, 0.0)
     parts, late = zip(
         *(_tried(requested, resource, found[resource], waits, whole=whole) for resource in WAITING), strict=True
     )
-    # All pairs of a part of the accelerators and one of the cores, N × parts × parts.
-    together = late[0][:, :, None] + late[1][:, None, :] + dead[:, None, None]
-    gain = -(worth[0] * np.log(parts[0])[:, :, None] + worth[1] * np.log(parts[1])[:, None, :])
-    gain -= time * np.log1p(together)
-    gain[together > allowed + ROUNDING] = -np.inf
+    # Beside each part of the accelerators, the least part of the cores that is still allowed; N × parts.
+    room = allowed + 1e-12 - dead[:, None] - late[0]
+    least = (
+        np.array([np.searchsorted(resource, left, side="right") for resource, left in zip(late[1], room, strict=True)])
+        - 1
+    )
+    cores = np.take_along_axis(parts[1], np.maximum(least, 0), axis=1)
+    freed = -(worth[0] * np.log(parts[0]) + worth[1] * np.log(cores))
+    freed[least < 0] = -np.inf
     # All that is asked for is always allowed.
-    gain[:, 0, 0] = np.maximum(gain[:, 0, 0], 0.0)
-    rows = np.arange(len(requested))
-    chosen = np.unravel_index(gain.reshape(len(rows), -1).argmax(axis=1), gain.shape[1:])
+    freed[:, 0] = np.maximum(freed[:, 0], 0.0)
+    rows, first = np.arange(len(requested)), freed.argmax(axis=1)
+    chosen = first, np.maximum(least[rows, first], 0)
     kept = [part[rows, resource] for part, resource in zip(parts, chosen, strict=True)]
     given = np.column_stack(
         [requested[:, resource] * part for resource, part in zip(WAITING, kept, strict=True)] + [memory]
