@@ -51,9 +51,10 @@ SIZING = {
     "到。所用并非来源的日志，而是按其公布数值生成的环境",
     "gain over what was asked for with the service's sizes − the same with one rate for the cores of all tasks that "
     "makes them 5 % slower on the mean; a gain is the mean of four (deployed tasks, completion rate, devices and "
-    "memory put to use), each the total with these sizes ÷ that with what was asked for − 1; mean over over-requests of "
-    "1.2, 1.43, 1.6, the least of three mixes under FIFO, SRTF and DRF at 70 tasks an hour; one-sided 95 % bootstrap bound "
-    "over windows. Not the trace of the source, but a world drawn from the figures that it prints": "采用服务规整结果时"
+    "memory put to use), each the total with these sizes ÷ that with what was asked for − 1; mean over over-requests "
+    "of 1.2, 1.43, 1.6, the least of three mixes under FIFO, SRTF and DRF at 70 tasks an hour; one-sided 95 % "
+    "bootstrap bound over windows. Not the trace of the source, but a world drawn from the figures that it "
+    "prints": "采用服务规整结果时"
     "相对原申请的增益 − 对全部任务的 CPU 核按同一比例削减、使其平均减慢 5 % 时的增益；增益为四项（任务部署量、任务完成"
     "率、加速器与内存的使用）的平均值，每项为采用该规整时的总量与按原申请时的总量之比减 1；对超额申请 1.2、1.43、1.6 取"
     "平均，再取三种任务比例与 FIFO、SRTF、DRF 中最差者，每小时 70 个任务；单侧 95 % 置信界由对时间窗的自助法得到。"
