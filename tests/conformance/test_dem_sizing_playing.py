@@ -7,11 +7,14 @@ import pytest
 from conformance.sizing_targets import Json, Sizer, Target, conforming, episode, halving, idle
 
 from kuayu_conformance.checks.demand import sizing as dem_sizing
-from kuayu_conformance.checks.demand.sizing import SizedHistories
-from kuayu_conformance.checks.demand.sizing_scores import Questioner, Setting
+from kuayu_conformance.checks.demand.sizing import CURVE, SizedHistories
+from kuayu_conformance.checks.demand.sizing_scores import Questioner, Setting, gains, mean_gain
 from kuayu_conformance.findings import Claim, Figure, Finding
-from kuayu_conformance.testbed.right_sizing import KINDS, MIXES
+from kuayu_conformance.testbed.right_sizing import FIFO, KINDS, MIXES
 from kuayu_schemas import schema
+
+COSTED = len(MIXES) * len(CURVE) + 1
+"""Points of the curve, and the one where nothing is asked for in excess: costs are looked at in each."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -19,6 +22,7 @@ def _few() -> Iterable[None]:
     """Two windows of each mix, and histories of some hundred tasks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dem_sizing, "QUICK", (1, 2))
+        patch.setattr(dem_sizing, "CURVE_QUICK", (1, 1))
         patch.setattr(dem_sizing, "NOTHING_QUICK", (1, 4))
         patch.setattr("kuayu_conformance.checks.demand.sizing_scores.RECORDS", 1500)
         yield
@@ -42,27 +46,35 @@ def figure(findings: Iterable[Finding]) -> Figure:
     return next(each for each in findings if isinstance(each, Figure))
 
 
+def gained(observation: SizedHistories) -> list[float]:
+    """Gains over what was asked for under FIFO at all points of the curve."""
+    return [mean_gain(gains(cell.service, FIFO)) for cell in observation.cells if cell.judged]
+
+
 def test_a_conforming_service_gains_without_harm() -> None:
     target, observation, findings = played(conforming)
     assert not unmet(findings, "DEM-007")
     assert not unmet(findings, "DEM-003")
-    assert figure(findings).estimate > 0.0
+    assert sum(gained(observation)) > 0.0
     assert all(schema.is_valid("SizingRequest", body) for body in target.bodies)
     assert {cell.setting.mix for cell in observation.cells if cell.usual} == set(MIXES)
 
 
 def test_an_idle_service_gains_nothing_and_harms_nobody() -> None:
-    _, _, findings = played(idle)
+    """It has no costs, and is behind whoever gains anything."""
+    _, observation, findings = played(idle)
     assert not unmet(findings, "DEM-003")
-    assert figure(findings).estimate == 0.0
-    assert figure(findings).bound == 0.0
+    assert gained(observation) == [0.0] * len(MIXES) * len(CURVE)
+    assert figure(findings).estimate < 0.0
+    assert figure(findings).bound is not None
+    assert figure(findings).bound <= figure(findings).estimate
 
 
 def test_half_of_everything_kills_and_slows() -> None:
     _, _, findings = played(halving)
     wrong = unmet(findings, "DEM-003")
-    assert len([each for each in wrong if "out of memory" in each]) == 4
-    assert len([each for each in wrong if "slower" in each]) == 4
+    assert len([each for each in wrong if "out of memory" in each]) == COSTED
+    assert len([each for each in wrong if "slower" in each]) == COSTED
     assert any("in excess" in each for each in wrong)
     assert figure(findings).estimate < 0.0
 
@@ -79,7 +91,7 @@ def test_half_of_the_cores_lets_more_tasks_in_and_is_caught_by_their_time() -> N
     _, _, findings = played(half_the_cores)
     wrong = unmet(findings, "DEM-003")
     assert not any("out of memory" in each for each in wrong)
-    assert len([each for each in wrong if "slower" in each]) == 4
+    assert len([each for each in wrong if "slower" in each]) == COSTED
 
 
 def test_names_tell_nothing_and_nonces_decide() -> None:
@@ -101,13 +113,13 @@ def test_what_exceeds_the_request_is_not_given_and_is_told() -> None:
             size["recommended"] = {name: 4.0 * amount for name, amount in size["recommended"].items()}
         return report
 
-    _, _, findings = played(doubling)
-    assert figure(findings).estimate == 0.0
+    _, observation, findings = played(doubling)
+    assert gained(observation) == [0.0] * len(MIXES) * len(CURVE)
     assert unmet(findings, "DEM-007")
 
 
 def test_a_service_that_gives_no_sizes_fails_both() -> None:
-    _, _, findings = played(lambda body: {"revision": body["revision"]})
+    _, observation, findings = played(lambda body: {"revision": body["revision"]})
     assert unmet(findings, "DEM-003")
     assert unmet(findings, "DEM-007")
-    assert figure(findings).estimate == 0.0
+    assert gained(observation) == [0.0] * len(MIXES) * len(CURVE)

@@ -73,7 +73,7 @@ Service = type[MinimalServer]
 INDICES, PROBE_PLANS = "/v1/compute-indices", "/v1/probe-plans"
 
 JUDGED_BY_THEMSELVES = {
-    "DEM-003": "test_dem_sizing.py::test_a_gain_of_99_hundredths_is_too_little_and_one_of_101_is_enough",
+    "DEM-003": "test_dem_sizing.py::test_a_gain_of_99_hundredths_of_the_rate_is_too_little_and_one_of_101_is_enough",
     "FCT-001": "test_fct_accuracy.py::test_an_error_of_85_thousandths_in_ten_minutes_is_too_much_and_one_of_75_is_not",
     "FCT-002": "test_fct_accuracy.py::test_an_error_of_125_thousandths_in_an_hour_is_too_much_and_one_of_115_is_not",
     "FCT-003": "test_fct_phases.py::test_nineteen_of_twenty_steps_have_to_be_right",
