@@ -19,7 +19,7 @@ NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newe
 .DEFAULT_GOAL := help
 .PHONY: help check test quick schemas drift changes lint lint-spec types contracts docs serve-docs standard mutants benchmark \
         benchmark-baseline benchmark-ingest benchmark-jobs benchmark-latency benchmark-scheduling report results results-check submissions \
-        verify licences sbom audit lock clean
+        verify verify-all licences sbom audit lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -132,8 +132,11 @@ report: $(READY) ## Make the confirmatory run: everything at level full; it goes
 results: $(READY) ## Write what follows from the committed runs: the table, the badge, README's lines.
 	$(BIN)/python docs/hooks/results.py table
 
-verify: $(READY) ## Judge every committed run of the suite again from its transcript.
-	$(BIN)/python docs/hooks/results.py verify $(if $(DATA),--data $(DATA))
+verify: $(READY) ## Judge committed runs again where they or what judges them changed, and a sample (REMEMBER=1: write that down).
+	$(BIN)/python docs/hooks/results.py verify $(if $(DATA),--data $(DATA)) $(if $(REMEMBER),--remember)
+
+verify-all: $(READY) ## Judge every committed run of the suite again from its transcript.
+	$(BIN)/python docs/hooks/results.py verify --all $(if $(DATA),--data $(DATA))
 
 results-check: $(READY) ## Fail where the table, the badge or README's lines do not follow from the committed runs.
 	$(BIN)/python docs/hooks/results.py table --check

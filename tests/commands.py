@@ -8,6 +8,11 @@ where guides are carried out with programs of their own, and by the tests that s
 
 Children of one prefork server share the seed of Python's hashes, so services and what is typed come from different
 ones.
+
+A service computes in workers, which import and prepare as much again as the service. Where ``workers`` are to be
+forked too, they come from one process that has prepared them (:class:`WorkerContext`): each is a process with the
+environment of its service, which its service kills and which ends with its service, but no child of its service. Who
+looks for workers beneath a service starts one without.
 """
 
 import atexit
@@ -26,8 +31,11 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import context, forkserver, resource_tracker
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import IO, Any
+from unittest.mock import patch
 
 from kuayu_schemas.base import build_models
 
@@ -43,6 +51,18 @@ SERVING = (
 )
 """What ``kuayu serve`` imports."""
 
+SUITE = (
+    *("typer", "rich.console", "rich.progress", "kuayu_conformance.proof", "kuayu_conformance.folder"),
+    *(f"kuayu_conformance.run.{name}" for name in ("har", "listener", "live", "resumption")),
+)
+"""What the commands of the suite import, again without the commands themselves."""
+
+TARGETS = ("mutants.serve", "conformance.part_services", "conformance.fault_slips")
+"""Modules of this folder that serve what the suite is held against; each has a ``main``."""
+
+WORKING = ("commands", "service_workers")
+"""What workers of a service begin with: modules of this folder, the second of which prepares them."""
+
 TYPED = (
     *("typer", "rich.console", "rich.table", "rich.progress", "uvicorn", "uvloop", "orjson"),
     *("kuayu.client", "kuayu.engine.agent.app", "kuayu.engine.controller", "kuayu.engine.journal", "kuayu.index"),
@@ -53,6 +73,9 @@ TYPED = (
     *("kuayu.resilience.adjustment.adjustment_planner", "kuayu.resilience.logs.reader"),
 )
 """What other commands import; not the commands themselves, which look at once how wide the terminal is."""
+
+GUIDED = (*TYPED, *(name for name in SERVING if not name.startswith("kuayu.cli.")))
+"""What the commands of guides import, which serve too."""
 
 
 @contextlib.contextmanager
@@ -107,6 +130,16 @@ class Started:
 KUAYU = "from kuayu.cli import main; main()"
 """What a program does unless it is said otherwise."""
 
+TARGET = (
+    f"import importlib, sys; sys.path.insert(0, {str(TESTS)!r}); "
+    "name, *arguments = sys.argv[1:]; importlib.import_module(name).main(arguments)"
+)
+"""What a program does that is named by its module."""
+
+
+CONFORMANCE = "from kuayu_conformance.cli import app; app()"
+"""What a program does that is the suite's own command line."""
+
 
 class PreforkServer:
     """Starts programs, each with everything imported that modules stand for.
@@ -114,14 +147,18 @@ class PreforkServer:
     Args:
         modules: Their names.
         program: What each of them does, in Python.
+        workers: What processes begin with that it spawns; where nothing is named, each imports all that it needs.
     """
 
-    def __init__(self, modules: Sequence[str], program: str = KUAYU) -> None:
+    def __init__(self, modules: Sequence[str], program: str = KUAYU, workers: Sequence[str] = ()) -> None:
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        before, after = (
+            (f"commands.fork_workers({tuple(workers)!r}); ", "commands.take_workers(); ") if workers else ("", "")
+        )
         prefork = (
-            f"import sys; sys.path.append({str(TESTS)!r}); import commands; sys.path.pop(); "
-            f"commands.tend({theirs.fileno()}, {tuple(modules)!r}); {program}"
+            f"import sys; sys.path.append({str(TESTS)!r}); import commands; sys.path.pop(); {before}"
+            f"commands.tend({theirs.fileno()}, {tuple(modules)!r}); {after}{program}"
         )
         with theirs:
             self._process = subprocess.Popen(
@@ -161,10 +198,20 @@ class PreforkServer:
         self._process.wait(PATIENCE_S)
 
 
+def service_server(*, spawns: bool = False) -> PreforkServer:
+    """The prefork server of this test run that services come from, with workers forked too unless they spawn them."""
+    return prefork_server(SERVING, KUAYU, () if spawns else WORKING)
+
+
+def suite_server() -> PreforkServer:
+    """The prefork server of this test run that the suite's own commands come from."""
+    return prefork_server(SUITE, CONFORMANCE)
+
+
 @functools.cache
-def prefork_server(modules: Sequence[str], program: str = KUAYU) -> PreforkServer:
+def prefork_server(modules: Sequence[str], program: str = KUAYU, workers: Sequence[str] = ()) -> PreforkServer:
     """The prefork server of this test run that has imported some modules."""
-    made = PreforkServer(modules, program)
+    made = PreforkServer(modules, program, workers)
     atexit.register(made.close)
     return made
 
@@ -173,7 +220,7 @@ def run(
     *arguments: str | Path,
     text: str = "",
     timeout: float = PATIENCE_S,
-    modules: Sequence[str] = TYPED,
+    server: PreforkServer | None = None,
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """What ``kuayu`` says and how it ends.
@@ -182,7 +229,7 @@ def run(
         arguments: What is typed behind its name.
         text: Its standard input.
         timeout: Seconds that it may take.
-        modules: What the prefork server has imported that it comes from.
+        server: The prefork server that it comes from; that of commands unless it is said otherwise.
         environment: What differs from our environment.
 
     Raises:
@@ -192,7 +239,8 @@ def run(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
         given.write(text.encode())
         given.seek(0)
-        started = prefork_server(modules).start(typed, [given, said, complained], {**os.environ, **environment})
+        server = server or prefork_server(TYPED)
+        started = server.start(typed, [given, said, complained], {**os.environ, **environment})
         try:
             status = started.wait(timeout)
         except TimeoutError as error:
@@ -258,6 +306,23 @@ def running(*arguments: str | Path, modules: Sequence[str] = TYPED, **environmen
             process.wait()
 
 
+@contextlib.contextmanager
+def target(module: str, *arguments: str) -> Iterator[str]:
+    """One of :data:`TARGETS` as a process, until it is told to end; yields its base URL, the end of its first line."""
+    read, write = os.pipe()
+    with os.fdopen(read) as said, Path(os.devnull).open("r+b") as nothing:
+        try:
+            server = prefork_server(TARGETS, TARGET)
+            process = server.start([module, *arguments], [nothing, write, nothing], folder=str(TESTS))
+        finally:
+            os.close(write)
+        try:
+            yield said.readline().rpartition(" ")[2].strip()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE_S)
+
+
 RELAYED = """\
 #!{python} -IS
 import json, os, socket, sys
@@ -272,16 +337,15 @@ sys.exit(status if status >= 0 else 128 - status)
 
 
 @contextlib.contextmanager
-def relaying(folder: Path, modules: Sequence[str] = TYPED) -> Iterator[str]:
+def relaying(folder: Path) -> Iterator[str]:
     """Text of a program that a shell can start as ``kuayu``: what it does is done by a child of a prefork server.
 
     The child has the program's arguments, environment, folder, input and outputs, and is killed when the program is.
 
     Args:
         folder: A folder for the socket over which such programs ask.
-        modules: What the prefork server has imported.
     """
-    server = prefork_server(modules)
+    server = prefork_server(GUIDED, KUAYU, WORKING)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as relay:
         relay.bind(address := str(folder / "relay"))
         relay.listen()
@@ -319,10 +383,58 @@ def _relay(server: PreforkServer, program: socket.socket) -> None:
         program.send(str(status).encode())
 
 
+class WorkerProcess(ForkServerProcess):
+    """A process with the environment of the one that started it, and not of the one that it is forked from."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._environment = dict(os.environ)
+
+    def run(self) -> None:
+        """Do what it was started for."""
+        os.environ.clear()
+        os.environ.update(self._environment)
+        super().run()
+
+
+class WorkerContext(ForkServerContext):
+    """Forks processes from one that was started before, whoever asks."""
+
+    Process = WorkerProcess
+
+
+def fork_workers(modules: Sequence[str]) -> None:
+    """Start the process that workers are forked from, which has no threads: no library is to begin any.
+
+    Sources: ``multiprocessing`` of the Python manual, *Contexts and start methods*; what it imports beforehand is found
+    by the path in its environment.
+    """
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    path = os.pathsep.join(filter(None, [str(TESTS), *sys.path]))
+    with patch.dict(os.environ, {**one, "PYTHONPATH": path}):
+        forkserver.set_forkserver_preload([*modules])
+        forkserver.ensure_running()
+
+
+def take_workers() -> None:
+    """In a child: whatever would be spawned is forked from the process that was started for that.
+
+    The child has a tracker of shared resources of its own, as it would have by itself.
+    """
+    # The standard library has nothing public by which a process takes over the fork server of its parent.
+    tracker: Any = resource_tracker._resource_tracker  # type: ignore[attr-defined] # noqa: SLF001
+    tracker._fd = tracker._pid = None  # noqa: SLF001
+    server: Any = forkserver._forkserver  # type: ignore[attr-defined] # noqa: SLF001
+    server.ensure_running = resource_tracker.ensure_running
+    context._concrete_contexts["spawn"] = WorkerContext()  # type: ignore[attr-defined] # noqa: SLF001
+
+
 def tend(control: int, modules: Sequence[str]) -> None:
     """Fork a child for each request, and tell of its end; returns in the children, to go on as they will."""
+    sys.path.append(str(TESTS))
     for name in modules:
         importlib.import_module(name)
+    sys.path.remove(str(TESTS))
     build_models()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever types it at the tests means their end, not this one's

@@ -1,5 +1,6 @@
 """A program that begins with everything imported is one like any other."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import SERVING, TYPED, prefork_server, run
+from commands import SERVING, TYPED, PreforkServer, prefork_server, run
 
 from kuayu.cli import COMMANDS, GROUPS
 
@@ -72,6 +73,33 @@ def test_one_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     log.touch()
     with pytest.raises(subprocess.TimeoutExpired):
         run("diagnose", log, "--follow", timeout=0.5)
+
+
+SPAWNING = """
+import json, multiprocessing, os
+from concurrent.futures import ProcessPoolExecutor
+with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+    one = pool.submit(os.getpid).result()
+    others = [pool.submit(call, *given).result() for call, given in ((os.getcwd, ()), (os.getenv, ("GIVEN",)))]
+    print(json.dumps([os.getpid(), one, *others]))
+"""
+
+
+def test_what_it_spawns_is_a_process_of_its_own_with_its_environment_and_its_folder(tmp_path: Path) -> None:
+    server = PreforkServer((), SPAWNING, ("commands",))
+    try:
+        for number in range(2):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            with (folder / "said").open("w+") as said:
+                started = server.start([], [said, said, 2], {"GIVEN": folder.name}, str(folder))
+                assert started.wait(60) == 0
+                said.seek(0)
+                own, worker, there, given = json.loads(said.read())
+            assert own == started.pid != worker
+            assert (there, given) == (str(folder), folder.name)
+    finally:
+        server.close()
 
 
 def test_a_prefork_server_is_made_once() -> None:

@@ -29,6 +29,8 @@ class Check(Generic[Observation]):
         background: Whether the episode mostly waits, so that others run meanwhile.
         heavy: Whether it keeps the target or this machine busy, so that it is made when those in the background are
             through: what they time is not to be what this one costs.
+        roomy: Whether what it times takes a fraction of what it may, so that in a smoke run another such check is made
+            beside it: delays only count against the target.
         measurements: Whether the check uses tables of measurements.
         traces: Names of public originals that the check uses in a full run where they are at hand.
     """
@@ -40,6 +42,7 @@ class Check(Generic[Observation]):
     recorded_times: bool = False
     background: bool = False
     heavy: bool = False
+    roomy: bool = False
     measurements: bool = False
     traces: tuple[str, ...] = ()
 
@@ -55,6 +58,7 @@ class Listed:
             requirements; one of them is enough. Common behaviour shows only where there is something to write or to
             decide.
         long: Whether it takes longer than a smoke run has, which leaves it out.
+        longer: Requirements that a smoke run has no time to decide, of a check that it makes for others: it asks less.
         extra: Extra (``kuayu_conformance.extras``) without which its module cannot be imported; empty where none is
             needed.
     """
@@ -63,6 +67,7 @@ class Listed:
     module: str
     needs: tuple[str, ...] = ()
     long: bool = False
+    longer: tuple[str, ...] = ()
     extra: str = ""
 
     def load(self) -> Check[Any]:
@@ -82,7 +87,8 @@ class RunCheck:
     Attributes:
         name: Its name.
         requirements: Identifiers of the requirements that ``judge`` speaks about.
-        judge: Pure function from the exchanges to findings.
+        judge: Pure function from the exchanges to findings, each about one exchange: of the exchanges in parts, one
+            after the other, the same is found.
     """
 
     name: str

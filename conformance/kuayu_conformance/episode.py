@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
@@ -141,6 +141,8 @@ class Stream:
         self._source.hang_up(self._number)
 
 
+SizeT = TypeVar("SizeT")
+
 NAME_DIGITS, MARK_DIGITS = 14, 4
 """Hexadecimal digits of a name, of which none of a million is likely to be given twice, and of the mark behind them."""
 
@@ -166,6 +168,7 @@ class Settings:
             transcripts of before there was one, whose names also tell what they stand for.
         salts_all: Whether values follow from the salt as well: what has no figure need not be the same in two runs.
         keeps_truth: Whether the transcript keeps what was played.
+        smoke: Whether the run is a smoke run, in which a figure has as many cases as its bound needs, and no more.
     """
 
     nonce: str
@@ -182,6 +185,11 @@ class Settings:
     salts_all: bool = False
     operations: frozenset[str] | None = None
     keeps_truth: bool = False
+    smoke: bool = False
+
+    def sized(self, *, smoke: SizeT, quick: SizeT, full: SizeT) -> SizeT:
+        """The size that something has at the level of the run."""
+        return full if self.full else smoke if self.smoke else quick
 
     def asks(self, operation: str, profile: str = "") -> bool:
         """Whether a check may call an operation of what it looks at.
@@ -355,7 +363,8 @@ class Episode:
             self._stretch = None
 
     def _key(self, key: Hashable) -> Hashable:
-        return self.settings.run, self.settings.nonce, self.settings.full, self.name, key
+        settings = self.settings
+        return settings.run, settings.nonce, settings.full, settings.smoke, self.name, key
 
     def follow(self, path: str, *, after: str = "", tenant: str = "own") -> Stream:
         """Open a stream of events, behind the event with the identifier ``after`` where one is named."""

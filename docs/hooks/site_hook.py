@@ -13,7 +13,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
-from pages import Made, drafts, shared_files, written_pages
+from pages import Made, drafts, shared_files, stability, written_pages
 
 from kuayu_conformance.rendering.words import Language
 
@@ -91,8 +91,10 @@ def fill(files: Files, config: MkDocsConfig) -> Files:  # noqa: ARG001 - mkdocs 
 
 
 def on_page_markdown(markdown: str, config: MkDocsConfig, **_: Any) -> str:
-    """Put links to the draft as documents where a page has a place for them."""
-    return markdown.replace(drafts.MARK, drafts.links(config.theme["language"], ROOT))
+    """Put links to the draft as documents, and the marks of stability, where a page has a place for them."""
+    language: Language = config.theme["language"]
+    linked = markdown.replace(drafts.MARK, drafts.links(language, ROOT))
+    return linked.replace(stability.MARK, stability.overview(language)) if stability.MARK in linked else linked
 
 
 on_files = CombinedEvent(announce, fill)

@@ -154,7 +154,9 @@ RecoveryStrategy = Literal["go_on", "replace", "restore", "wait", "unknown"]
 TriggerKind = Literal["load", "latency", "unknown"]
 """What has changed."""
 
-FaultKind = Literal["node_dead", "node_failing", "domain_unreachable", "job_hung", "rank_straggling", "unknown"]
+FaultKind = Literal[
+    "node_dead", "node_failing", "domain_unreachable", "job_hung", "rank_straggling", "identity_conflict", "unknown"
+]
 """What is wrong."""
 
 FaultState = Literal["open", "cleared"]
@@ -196,7 +198,7 @@ RunState = Literal["running", "succeeded", "failed", "stopped", "unknown"]
 Profile = Literal["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB", "unknown"]
 """Parts of the standard that can be claimed."""
 
-Feature = Literal["scrape", "otlp", "tenancy", "accounts", "unknown"]
+Feature = Literal["scrape", "otlp", "tenancy", "accounts", "elastic", "unknown"]
 """Options within profiles; a declared feature is an obligation."""
 
 Level = Literal["interface", "performance"]
@@ -563,6 +565,7 @@ class Exporter(TypedDict):
     sharing_labels: NotRequired[list[str]]
     part_labels: NotRequired[list[str]]
     identity_labels: NotRequired[list[str]]
+    host_labels: NotRequired[list[str]]
     source: str
     note: NotRequired[str]
 
@@ -2577,6 +2580,7 @@ class PlacementExplanation(TypedDict):
     outcome: NotRequired[PredictedOutcome]
     alternatives: list[PlacementAlternative]
     overtaken_until: NotRequired[str]
+    beneficiary: NotRequired[str]
     reason: str
 
 
@@ -2612,13 +2616,14 @@ class PlacementReport(TypedDict):
 @final
 class ParetoRequest(TypedDict):
     """Asks for the best compromises between two ends: the mean period of the jobs that wait and the money for
-    communication. Jobs run once, undisturbed, from the begin of a slot to their end. The answer depends on
-    nothing else.
+    communication. Jobs run once, undisturbed, from the begin of a slot to their end. Without a time limit the
+    answer depends on nothing else.
     """
 
     state: SchedulingState
     slot: float
     solutions: NotRequired[int]
+    time_limit: NotRequired[float]
 
 
 @final
@@ -2646,6 +2651,7 @@ class ParetoFront(TypedDict):
     revision: Revision
     method: SchedulingMethod
     solutions: list[ParetoSolution]
+    partial: NotRequired[bool]
 
 
 @final
@@ -2826,6 +2832,15 @@ class JobTransition(TypedDict):
 
 
 @final
+class JobResize(TypedDict):
+    """Another number of devices that a job is to go on with."""
+
+    devices: int
+    before: int
+    beneficiary: NotRequired[str]
+
+
+@final
 class JobRecord(JobRequest):
     """Job as the service holds it."""
 
@@ -2842,6 +2857,7 @@ class JobRecord(JobRequest):
     started_at: NotRequired[str]
     ended_at: NotRequired[str]
     cancelling: NotRequired[bool]
+    resize: NotRequired[JobResize]
     transitions: list[JobTransition]
     revision: Revision
 

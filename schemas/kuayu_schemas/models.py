@@ -900,6 +900,9 @@ class FaultKind(StrEnum):
     rank_straggling = "rank_straggling"
     """A rank of a job is slower than its peers, again and again."""
 
+    identity_conflict = "identity_conflict"
+    """Telemetry of a node comes from two sources, as from hosts that were cloned or devices that trade places."""
+
     unknown = "unknown"
     """Of a kind that this version does not name."""
 
@@ -1115,6 +1118,9 @@ class Feature(StrEnum):
 
     accounts = "accounts"
     """Use of devices is counted by account, and by it accounts take turns."""
+
+    elastic = "elastic"
+    """Jobs that run are given more devices, or fewer, between the least and the most that they can work with."""
 
     unknown = "unknown"
     """Of a kind that this version does not name."""
@@ -1654,6 +1660,13 @@ class Exporter(KuayuModel):
         description=(
             "Labels that name the piece of hardware, such as its serial number; they tell that pages are of two "
             "hosts, and nothing else."
+        ),
+    )
+    host_labels: Maybe[list[Text]] = Field(
+        default=None,
+        description=(
+            "Labels that name the host that a page is of, the first that a series has; they tell that pages are "
+            "of two hosts, and nothing else."
         ),
     )
     source: Text = Field(description="Citation of its documentation or code.")
@@ -4549,6 +4562,10 @@ class PlacementExplanation(KuayuModel):
             "that waits."
         ),
     )
+    beneficiary: Maybe[Identifier] = Field(
+        default=None,
+        description="Job that waits for what this one gives up; stated for a job that runs and makes room.",
+    )
     reason: Text = Field(description="In words.")
 
 
@@ -4585,8 +4602,8 @@ class PlacementReport(KuayuModel):
 
 class ParetoRequest(KuayuModel):
     """Asks for the best compromises between two ends: the mean period of the jobs that wait and the money for
-    communication. Jobs run once, undisturbed, from the begin of a slot to their end. The answer depends on
-    nothing else.
+    communication. Jobs run once, undisturbed, from the begin of a slot to their end. Without a time limit the
+    answer depends on nothing else.
     """
 
     state: SchedulingState = Field(
@@ -4601,6 +4618,14 @@ class ParetoRequest(KuayuModel):
     )
     solutions: Maybe[Annotated[int, WholeNumber(1, 1000)]] = Field(
         default=None, description="How many at most; a hundred where it is absent."
+    )
+    time_limit: Maybe[Annotated[Real, Field(ge=0.1, le=600)]] = Field(
+        default=None,
+        description=(
+            "Seconds of searching after which what has been found is answered; where it is absent, the search "
+            "goes on to its own end."
+        ),
+        json_schema_extra={"x-unit": "s"},
     )
 
 
@@ -4632,6 +4657,13 @@ class ParetoFront(KuayuModel):
     revision: Revision = Field(description="The state's.")
     method: SchedulingMethod = Field(description="How they were found.")
     solutions: list[ParetoSolution] = Field(description="From the quickest to the cheapest.")
+    partial: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether the time limit ended the search, so that a longer one may find more; absent where it came to"
+            " its own end."
+        ),
+    )
 
 
 class DemandForecast(KuayuModel):
@@ -4890,6 +4922,20 @@ class JobTransition(KuayuModel):
     reason: Text = Field(description="Why.")
 
 
+class JobResize(KuayuModel):
+    """Another number of devices that a job is to go on with."""
+
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Devices that its next attempt is to have."
+    )
+    before: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Devices that the attempt before it held."
+    )
+    beneficiary: Maybe[Identifier] = Field(
+        default=None, description="Job that waits for what it gives up; absent where it grows."
+    )
+
+
 class JobRecord(JobRequest):
     """Job as the service holds it."""
 
@@ -4913,6 +4959,10 @@ class JobRecord(JobRequest):
         default=None, description="When it had ended; stated for succeeded, failed and cancelled."
     )
     cancelling: Maybe[Boolean] = Field(default=None, description="Whether it is being called off.")
+    resize: Maybe[JobResize] = Field(
+        default=None,
+        description="How it is resized, from when that was decided until its next attempt has its devices.",
+    )
     transitions: Annotated[list[JobTransition], Field(max_length=1000)] = Field(
         description="Its last changes of state, the oldest first, at most a thousand."
     )

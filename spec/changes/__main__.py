@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from changes import releases
+from changes import releases, stability
 from changes.change import RULES, SEVERITIES
 from changes.report import as_json, as_markdown, compare
 from changes.versions import VersionError, read
@@ -48,12 +48,14 @@ def main() -> int:
 def _frozen(name: str) -> int:
     """Print what this checkout changes of a frozen set; fails where a breaking change is not called."""
     try:
-        found, meant = list(releases.since(releases.read_frozen(name), read(None))), releases.called(name)
+        version, meant = read(None), releases.called(name)
+        found = stability.with_marks(releases.since(releases.read_frozen(name), version), version, version)
     except OSError as error:
         print(f"cannot compare: {error}", f"hint: {releases.RELEASES} has what is frozen", sep="\n", file=sys.stderr)
         return 2
     for one in found:
-        print(f"{one.severity:10} {one.rule:26} {one.place}: {one.detail}")
+        told = f" ({one.mark})" if one.mark and one.severity == "breaking" else ""
+        print(f"{one.severity:10} {one.rule:26} {one.place}{told}: {one.detail}")
     return (
         1
         if any(one.severity == "breaking" and one.rule not in meant.get(one.place.split()[-1], ()) for one in found)

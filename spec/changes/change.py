@@ -1,7 +1,7 @@
 """What a difference is, how much it weighs, and the rules by which differences are found."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +34,10 @@ RULES: Mapping[str, str] = {
     "part-added": "a profile, a sub-profile or a feature is new",
     "part-changed": "a profile or sub-profile has other mandatory operations, or other requirements that are not new",
     "part-renamed": "a profile or sub-profile has another name for people",
+    # register of stability
+    "mark-lowered": "an item that was stable is provisional now, without having been deprecated",
+    "mark-raised": "an item that was provisional, or deprecated, is stable now, or a deprecated one provisional",
+    "item-deprecated": "an item is deprecated now, and is to be withdrawn",
     # registers of indicators and of problem types
     "row-withdrawn": "an indicator, a measure, an exporter, a mapping or a problem type is there no more",
     "row-added": "an indicator, a measure, an exporter, a mapping or a problem type is new",
@@ -89,12 +93,16 @@ class Change:
         rule: Rule that found it, of :data:`RULES`.
         place: Where: ``requirement COM-006``, ``class Domain, member label``, ``GET /v1/nodes``.
         detail: What was and what is, in words.
+        mark: Mark of the item in the older version: stable, provisional, deprecated, or empty where it has none.
+        permitted: Whether the mark lets a minor version make a breaking change.
     """
 
     severity: Severity
     rule: str
     place: str
     detail: str
+    mark: str = ""
+    permitted: bool = False
 
 
 def change(severity: Severity, rule: str, place: str, detail: str) -> Change:
@@ -121,10 +129,12 @@ def short(value: object) -> str:
 
 
 def ordered(changes: Iterable[Change]) -> list[Change]:
-    """The heaviest first, then by rule and place; each once."""
+    """The heaviest first, of these such as no mark permits, then by rule and place; each once."""
     rank = {severity: place for place, severity in enumerate(SEVERITIES)}
     rules = {rule: place for place, rule in enumerate(RULES)}
-    return sorted(set(changes), key=lambda one: (rank[one.severity], rules[one.rule], one.place, one.detail))
+    return sorted(
+        set(changes), key=lambda one: (rank[one.severity], one.permitted, rules[one.rule], one.place, one.detail)
+    )
 
 
 def counts(changes: Iterable[Change]) -> dict[Severity, int]:
@@ -133,10 +143,11 @@ def counts(changes: Iterable[Change]) -> dict[Severity, int]:
     return {severity: found[severity] for severity in SEVERITIES}
 
 
-def next_version(version: str, changes: Iterable[Change]) -> str:
+def next_version(version: str, changes: Collection[Change]) -> str:
     """Number of the version that these changes lead to, by the versioning policy.
 
-    Before 1.0 a breaking and an additive change both raise the second part, as Semantic Versioning allows.
+    Before 1.0 a breaking and an additive change both raise the second part, as Semantic Versioning allows; from 1.0 a
+    breaking one does too where the mark of its item permits it.
 
     Args:
         version: ``MAJOR.MINOR.PATCH`` of the old one.
@@ -147,7 +158,7 @@ def next_version(version: str, changes: Iterable[Change]) -> str:
     """
     major, minor, patch = (int(part) for part in version.split("."))
     found = counts(changes)
-    if found["breaking"] and major:
+    if major and any(one.severity == "breaking" and not one.permitted for one in changes):
         return f"{major + 1}.0.0"
     if found["breaking"] or found["additive"]:
         return f"{major}.{minor + 1}.0"

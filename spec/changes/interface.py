@@ -349,6 +349,20 @@ def _ways(document: Row) -> dict[str, set[str]]:
     return ways
 
 
+def carried(document: Row) -> dict[str, set[str]]:
+    """For each operation the classes that it carries, with all that these refer to."""
+    definitions = document["components"]["schemas"]
+    found: dict[str, set[str]] = {}
+    for operation, node in _by_operation(document).items():
+        names, waiting = set[str](), list(_references(node))
+        while waiting:
+            if (name := waiting.pop()) not in names:
+                names.add(name)
+                waiting += _references(definitions[name])
+        found[operation] = names
+    return found
+
+
 def _references(node: Any) -> Iterator[str]:
     if isinstance(node, Mapping):
         name = _reference(node)

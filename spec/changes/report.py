@@ -3,8 +3,9 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 
-from changes import interface, requirements
+from changes import interface, requirements, stability
 from changes.change import MEANINGS, SEVERITIES, Change, counts, next_version, ordered
 from changes.versions import Version
 
@@ -25,11 +26,12 @@ class Report:
 
 def compare(old: Version, new: Version) -> Report:
     """Compare the registers and the published interfaces of two versions."""
-    return Report(old, new, ordered([*requirements.differences(old, new), *interface.differences(old, new)]))
+    found = (module.differences(old, new) for module in (requirements, interface, stability))
+    return Report(old, new, ordered(stability.with_marks(chain.from_iterable(found), old, new)))
 
 
 def as_markdown(report: Report) -> str:
-    """Headings by severity, a table below each."""
+    """Headings by severity, a table below each; breaking changes with the mark of what they break."""
     found = counts(report.changes)
     told = ", ".join(f"{found[severity]} {severity}" for severity in SEVERITIES)
     names = " to ".join(f"{version.name} ({version.number})" for version in (report.old, report.new))
@@ -40,10 +42,30 @@ def as_markdown(report: Report) -> str:
     for severity in SEVERITIES:
         rows = [one for one in report.changes if one.severity == severity]
         if rows:
-            cells = (f"| {_cell(one.place)} | {_cell(one.detail)} | `{one.rule}` |" for one in rows)
-            table = "\n".join(("| where | what | rule |", "|---|---|---|", *cells))
-            blocks += [f"## {severity.capitalize()}", f"{MEANINGS[severity].capitalize()}.", table]
+            weighed = severity == "breaking"
+            heads = ["where", "what", "rule", *(["mark"] if weighed else [])]
+            cells = (
+                [_cell(one.place), _cell(one.detail), f"`{one.rule}`", *([_mark(one)] if weighed else [])]
+                for one in rows
+            )
+            table = "\n".join(map(_row, (heads, ["---"] * len(heads), *cells)))
+            blocks += [f"## {severity.capitalize()}", f"{MEANINGS[severity].capitalize()}."]
+            blocks += [_promises(rows)] if weighed else []
+            blocks.append(table)
     return "\n\n".join(blocks) + "\n"
+
+
+def _promises(breaking: Sequence[Change]) -> str:
+    """How many breaking changes a mark permits, and how many not."""
+    permitted = sum(one.permitted for one in breaking)
+    stable = sum(one.mark == stability.STABLE for one in breaking)
+    other = len(breaking) - permitted - stable
+    told = f"{stable} of stable items, {permitted} permitted by the mark of their item, {other} of others"
+    return f"{told}. What is not permitted needs a major version, before 1.0 a minor one, and word of what to do."
+
+
+def _mark(one: Change) -> str:
+    return f"{one.mark or 'none'}: {'permitted' if one.permitted else 'not permitted by it'}"
 
 
 def as_json(report: Report) -> str:
@@ -56,6 +78,10 @@ def as_json(report: Report) -> str:
         "changes": [asdict(one) for one in report.changes],
     }
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:

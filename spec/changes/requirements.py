@@ -44,7 +44,7 @@ MEANING = {
         "aggregation",
     ),
     "mapping": ("fields", "field_unit", "transform", "factor", "subject", "match", "states", "resolution"),
-    "exporter": ("device_label", "blanks", "sharing_labels", "part_labels", "identity_labels"),
+    "exporter": ("device_label", "blanks", "sharing_labels", "part_labels", "identity_labels", "host_labels"),
     "problem type": ("type", "status", "retryable"),
     "indicator": ("dimension",),
 }

@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class Version:
         sent: Closed schema, of what is sent to a service.
         answered: Schema for readers, of what a service answers.
         interface: The published OpenAPI document.
+        stability: Register of stability; empty for a version that had none.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Version:
     sent: Row
     answered: Row
     interface: Row
+    stability: Row = field(default_factory=dict)
 
     @property
     def number(self) -> str:
@@ -74,6 +76,10 @@ def read(name: str | None, root: Path = ROOT) -> Version:
         row: Row = json.loads(load(f"{PUBLISHED}/{file}.json"))
         return row
 
+    try:
+        stability = register("stability")
+    except VersionError:
+        stability = {}  # versions before 0.2 promised nothing item by item
     return Version(
         name or "this checkout",
         register("requirements"),
@@ -82,6 +88,7 @@ def read(name: str | None, root: Path = ROOT) -> Version:
         published("kuayu.schema"),
         published("kuayu.reader.schema"),
         published("openapi"),
+        stability,
     )
 
 

@@ -2,7 +2,8 @@
 
 The text writes a formula as a paragraph of its own, with variables in asterisks, so that it can be read as it is:
 ``*T* = *H* *s* + max(0, *b*/*B*)``. A spaced stroke divides all that is multiplied on its left by the factors on its
-right, up to the next sign; what stands under Σ goes up to there as well.
+right, up to the next sign; what stands under Σ goes up to there as well. What is raised stands in ``<sup>``, or behind
+``^`` where it is a number or in brackets.
 """
 
 import re
@@ -12,6 +13,9 @@ _SIGNS = {
     "−": "-",
     "√": r"\sqrt ",
     "Σ": r"\sum ",
+    "∫": r"\int ",
+    "d": r"\mathrm{d}",
+    "×": r"\times ",
     "φ": r"\varphi ",
     "⌈": r"\lceil ",
     "⌉": r"\rceil ",
@@ -30,7 +34,8 @@ _SIGNS = {
     "/": "/",
 }
 _TOKEN = re.compile(
-    r"(?P<space>\s+)|<sub>\*(?P<below>\w)\*</sub>|\*(?P<variable>[^*\s]+)\*|\^(?P<power>[\d.]+|\([^()]*\))"
+    r"(?P<space>\s+)|<sub>\*(?P<below>\w)\*</sub>|(?P<raised></?sup>)|\*(?P<variable>[^*\s]+)\*"
+    r"|\^(?P<power>[\d.]+|\([^()]*\))"
     r"|(?P<number>[\d.]+)|(?P<word>[^\W\d_]{2,})|(?P<sign>.)"
 )
 _POWER_OF_BRACKET = re.compile(r"(?<!\\right)\)\^\{")
@@ -96,7 +101,7 @@ def _split(text: str) -> list[str]:
 
 
 def _tokens(text: str) -> str:
-    close = re.sub(r"\s*([=+−·,])\s*", r"\1", text)  # TeX spaces signs by itself
+    close = re.sub(r"\s*([=+−·×,])\s*", r"\1", text)  # TeX spaces signs by itself
     return "".join(map(_tex, _TOKEN.finditer(close)))
 
 
@@ -109,6 +114,8 @@ def _tex(token: re.Match[str]) -> str:
             return f"_{{{text}}}"
         case "variable":
             return _variable(text)
+        case "raised":
+            return "}" if text.startswith("</") else "^{"
         case "power":
             return f"^{{{text.strip('()')}}}"
         case "number":

@@ -26,6 +26,7 @@ FACTS = {
     "sharing_labels": Words("使用者标签", "Labels of who shares it"),
     "part_labels": Words("部分标签", "Labels of parts"),
     "identity_labels": Words("不用以区分的标签", "Labels that tell nothing apart"),
+    "host_labels": Words("指明主机的标签", "Labels that name the host"),
     "blanks": Words("表示没有值的数值", "Values that stand for none"),
     "source": Words("来源", "Source"),
     "note": Words("注意事项", "Note"),

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from document.manuscript import Manuscript
 from document.markdown import code, link, plain
+from document.marks import STABILITY, mark_text
 from document.sources import Row, Sources
 from document.words import (
     AGGREGATIONS,
+    COLON,
     COMMA,
     CONSTANCIES,
     DIMENSIONS,
@@ -41,6 +43,7 @@ ROWS = {
 }
 MEASURE = Words("测度", "Measure")
 PERIOD = Words("不大于 {:g} s", "at most {:g} s")
+STOP = Words("。", ".")
 EXACT = Words("精确", "exact")
 MAPPED = Words("见附录 D", "see annex D")
 
@@ -56,6 +59,8 @@ def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
                 title = f"{indicator['id']} {plain(indicator[f'name_{language}'])}"
                 manuscript.heading(level + 1, title, f"indicator-{indicator['id']}")
                 manuscript.add(plain(indicator[f"definition_{language}"]))
+                mark = mark_text(sources, language, "indicators", indicator["id"])
+                manuscript.add(f"{STABILITY.in_(language)}{COLON.in_(language)}{mark}{STOP.in_(language)}")
                 _measures(manuscript, sources, indicator)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from document.manuscript import Manuscript
 from document.markdown import code, lines, plain
+from document.marks import STABILITY, mark_text
 from document.schema import bounds_text, class_link, same_type, type_text
 from document.sources import Row, Sources
 from document.words import COMMA, TAGS, Words
@@ -44,6 +45,7 @@ def _operation(manuscript: Manuscript, sources: Sources, level: int, signature: 
         *_parameters(manuscript, sources, operation),
         *_bodies(manuscript, sources, operation),
         *_answers(manuscript, sources, operation),
+        [STABILITY.in_(manuscript.language), "", "", mark_text(sources, manuscript.language, "operations", signature)],
     ]
     manuscript.table(code(signature), HEADINGS[manuscript.language], rows, WIDTHS)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from document.manuscript import Manuscript, number_of
 from document.markdown import code, link, plain
+from document.marks import FEATURES, STABILITY, features_text, mark_text
 from document.sources import Row, Sources
 from document.words import COLON, COMMA, COMPARISONS, LEVELS, MODALS, SEE, Words
 
@@ -17,6 +18,7 @@ INTRODUCTION = Words(
 SENTENCE, METHOD = Words("要求", "Requirement"), Words("测试方法与判据", "Method and criterion")
 THRESHOLD, WHY_NOT = Words("阈值", "Threshold"), Words("无测试的原因", "No test, because")
 CLASSIFICATION = Words("类别", "Kind")
+STOP = Words("。", ".")
 FEATURE = Words("仅限特性 {}", "only with the feature {}")
 
 
@@ -28,12 +30,14 @@ def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     for profile in sources.requirements["profiles"]:
         name = profile["profile"]
         manuscript.heading(level, f"{name} {plain(profile[f'name_{language}'])}", f"tests-{name}")
+        if features := features_text(sources, language, profile["features"]):
+            manuscript.add(f"{FEATURES.in_(language)}{COLON.in_(language)}{features}{STOP.in_(language)}")
         for row in sources.requirements["requirements"]:
             if row["profile"] == name:
                 title = f"{row['id']} {plain(row[f'title_{language}'])}"
                 manuscript.heading(level + 1, title, f"test-{row['id']}")
                 within = [part["name"] for part in parts if row["id"] in part["requirements"]]
-                manuscript.add("\n".join(f"- {line}" for line in _lines(manuscript, row, within)))
+                manuscript.add("\n".join(f"- {line}" for line in _lines(manuscript, sources, row, within)))
 
 
 def threshold_text(manuscript: Manuscript, threshold: Row) -> str:
@@ -44,7 +48,7 @@ def threshold_text(manuscript: Manuscript, threshold: Row) -> str:
     return plain(f"{COMPARISONS[threshold['comparison']].in_(manuscript.language)} {amount}")
 
 
-def _lines(manuscript: Manuscript, row: Row, parts: list[str]) -> Iterator[str]:
+def _lines(manuscript: Manuscript, sources: Sources, row: Row, parts: list[str]) -> Iterator[str]:
     language = manuscript.language
 
     def line(words: Words, text: str) -> str:
@@ -56,6 +60,7 @@ def _lines(manuscript: Manuscript, row: Row, parts: list[str]) -> Iterator[str]:
     if "feature" in row:
         kind.append(FEATURE.in_(language).format(code(row["feature"])))
     yield line(CLASSIFICATION, COMMA.in_(language).join(kind))
+    yield line(STABILITY, mark_text(sources, language, "requirements", row["id"]))
     if "threshold" in row:
         yield line(THRESHOLD, threshold_text(manuscript, row["threshold"]))
     if "check" in row:

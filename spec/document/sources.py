@@ -50,6 +50,11 @@ class Sources:
         return {row["name"]: row for row in self._yaml("problems.yaml")["problems"]}
 
     @cached_property
+    def stability(self) -> Row:
+        """Register of stability: marks with their promises, and the mark of each item."""
+        return self._yaml("stability.yaml")
+
+    @cached_property
     def openapi(self) -> Row:
         """The published interface."""
         return self._json("openapi.json")

@@ -67,9 +67,6 @@ OTHERS = {
 }
 """Words by which it tells what a domain, its controller, a sender or a client does."""
 
-OTHERS_TOLD = ("job-01-jobs",)
-"""Clauses that still tell in the indicative what domains do; to be worded as requirements of JOB."""
-
 
 def keywords(sentence: Sentence) -> list[str]:
     """Forces of the keywords of a sentence, in order: *shall*, *should*, *may*."""
@@ -143,7 +140,6 @@ def _is_behaviour(sentence: Sentence, problems: Collection[str]) -> bool:
     """Whether a sentence tells what somebody does, by its words or by a type of problem, and names no requirement."""
     if MENTION.search(sentence.text):
         return False
-    patterns = [BEHAVIOUR] if sentence.clause in OTHERS_TOLD else [BEHAVIOUR, OTHERS]
-    return any(each[sentence.language].search(sentence.words) for each in patterns) or any(
+    return any(words[sentence.language].search(sentence.words) for words in (BEHAVIOUR, OTHERS)) or any(
         name in sentence.text for name in problems
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from lint import keywords, languages, references, registers, terms
+from lint import keywords, languages, references, registers, stability, terms
 from lint.specification import Finding, Specification
 
 Rule = Callable[[Specification], Iterator[Finding]]
@@ -38,6 +38,10 @@ RULES: Mapping[str, Rule] = {
         registers.names_listed,
         registers.word_published,
         registers.operation_published,
+        stability.item_marked,
+        stability.mark_earned,
+        stability.deprecation_told,
+        stability.promise_stated,
         references.reference_resolves,
         references.document_listed,
         references.document_cited,

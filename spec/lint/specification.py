@@ -11,7 +11,7 @@ import yaml
 
 from lint.clauses import LANGUAGES, Clause, Sentence
 
-REGISTERS = ("indicators", "problems", "requirements")
+REGISTERS = ("indicators", "problems", "requirements", "stability")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,21 +40,21 @@ console = Console(highlight=False, soft_wrap=True)
 @contextmanager
 def sqlite(folder: Path, options: list[str]) -> Iterator[tuple[Service, Callable[[Service], None]]]:
     """A service on SQLite that is killed."""
-    yield Service(f"sqlite:///{folder / 'kuayu.db'}", *options), crashes.kill_service
+    yield Service(f"sqlite:///{folder / 'kuayu.db'}", *options, spawns=True), crashes.kill_service
 
 
 @contextmanager
 def postgres(_: Path, options: list[str]) -> Iterator[tuple[Service, Callable[[Service], None]]]:
     """A service on PostgreSQL that is killed."""
     with postgres_server.running() as server:
-        yield Service(server.url, *options), crashes.kill_service
+        yield Service(server.url, *options, spawns=True), crashes.kill_service
 
 
 @contextmanager
 def stopped_postgres(_: Path, options: list[str]) -> Iterator[tuple[Service, Callable[[Service], None]]]:
     """A service on a PostgreSQL that is stopped at once."""
     with postgres_server.running() as server:
-        yield Service(server.url, *options), crashes.crash_postgres(server)
+        yield Service(server.url, *options, spawns=True), crashes.crash_postgres(server)
 
 
 CRASHES = {

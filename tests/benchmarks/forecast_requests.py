@@ -4,9 +4,9 @@ from typing import Any
 
 from kuayu_conformance.checks.demand import demand_requests as dem_fixtures
 from kuayu_conformance.checks.forecast.forecast_requests import HOUR, Draft
+from kuayu_conformance.testbed import right_sizing
 from kuayu_conformance.testbed.curves.generated import curve
-from kuayu_conformance.testbed.tasks import drawing, wire
-from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES
+from kuayu_conformance.testbed.right_sizing import KINDS, MIXES
 
 Json = dict[str, Any]
 
@@ -70,8 +70,10 @@ def layouts(draft: Draft) -> Json:
 def sizes(draft: Draft) -> Json:
     """A request for the sizes of tasks after a history."""
     seed, mix, names = draft.name(), MIXES["25:25:25:25"], [f"kind-{number}" for number in range(len(KINDS))]
-    ran = wire.records(drawing.history(seed, mix, drawing.World(), RECORDS), names, seed)
-    wanted = wire.requests(drawing.window(seed, mix, drawing.World(), float(TASKS)), names, "t")[:TASKS]
+    ran = right_sizing.records(right_sizing.history(seed, mix, right_sizing.World(), RECORDS), names, seed)
+    wanted = right_sizing.requests(right_sizing.window(seed, mix, right_sizing.World(), float(TASKS)), names, "t")[
+        :TASKS
+    ]
     return {"revision": draft.revision, "history": ran, "tasks": wanted}
 
 

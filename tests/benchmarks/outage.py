@@ -112,7 +112,7 @@ class Experiment:
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.options = options
         self.chance = random.Random(options.seed)
-        self.service = Service(f"sqlite:///{folder / 'kuayu.db'}")
+        self.service = Service(f"sqlite:///{folder / 'kuayu.db'}", spawns=True)
         self.spool = folder / "spool.db"
         self.agent = AgentProcess(self.service.url, self.spool)
         period = options.nodes / options.rate

@@ -45,7 +45,7 @@ from kuayu_conformance.checks.scheduling.cells import AGAINST, FULL, POOL, TRACE
 from kuayu_conformance.checks.scheduling.scores import LARGE, Group
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE, Cohort, cohort, play_window

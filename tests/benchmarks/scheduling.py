@@ -32,11 +32,9 @@ from kuayu_conformance.testbed.scheduling.baselines import (
     WeighedCompletion,
 )
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.view import Policy, View
+from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.workload import draw

@@ -1,6 +1,7 @@
 """How fast the compiled world of scheduling is, all of it by one command, beside aims and peers.
 
     python tests/benchmarks/speed.py [--only PART ...] [--seed WORDS] [--rounds N] [--json FILE]
+        [--gavel DIR] [--sia DIR] [--peer-python PYTHON]
 
 writes ``build/speed.json``, anew after every figure, and prints a table. One process on one core; what is measured is
 its own processor time, the best of some rounds, since what else the machine does takes cache and clock from it even so.
@@ -17,21 +18,30 @@ The machine's load beside it is written down. What is compiled has been loaded b
    jobs are submitted for the hours that are stated and played out for as long again. ``growth`` is the exponent of
    processor time over finished jobs, by least squares on logarithms: one is linear.
 
-Peers were run beforehand, with their own simulators on two cores, and not in this run: that of Gavel
+5. ``peers``: simulators of others in the same run, each by its own program with its own jobs, where clones of them are
+   given (``--gavel``, ``--sia``) and a Python that has what they need (``--peer-python``; theirs are cvxpy with ECOS,
+   CBC and GLPK, matrix-completion, scikit-learn, grpcio-tools for Gavel's stubs, pymoo below 0.5). Processor time of
+   their processes is counted, start and imports with it. They decide every round by a linear programme where their
+   policy is one, which is their point; Gavel's FIFO does not.
+
+What stands in the column of peers was measured beforehand, on another day: the simulator of Gavel
 (stanford-futuredata/gavel) plays 28 to 194 simulated jobs a second at low load and 3 to 33 with 2 500 active jobs, that
 of Sia (siasosp23/artifacts) 0.5 to 6, and the environment of sustain-cluster (HewlettPackard/sustain-cluster) takes
-7 000 to 22 000 decisions a second.
+7 000 to 22 000 decisions a second. The workload of the last is no part of its repository, so that it is not among 5.
 """
 
 import argparse
 import json
 import os
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures are stated for
@@ -42,7 +52,7 @@ import psutil
 from kuayu_conformance.checks.scheduling.cells import FULL
 from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
-from kuayu_conformance.testbed.scheduling.engine.episode import play
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.scenarios import scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
@@ -54,6 +64,7 @@ from kuayu_training.scheduling.scenarios import drawn
 from kuayu_training.scheduling.vector import VectorSchedulingEnv
 
 OUT = Path(__file__).parents[2] / "build/speed.json"
+COMMAND = "python tests/benchmarks/speed.py"
 HOUR = 3600.0
 LOADS = (0.8, 2.0)
 WORLDS, STEPS = 32, 200
@@ -200,6 +211,63 @@ def engine(seed: str, rounds: int) -> Iterator[Figure]:
     yield Figure("engine", "growth of processor time over jobs", "exponent", exponent, sum(spent), 1.2, "", amounts)
 
 
+GAVEL_JOBS, GAVEL_GAP_SECONDS = 200, 3600
+"""Jobs of Gavel's measured window, and seconds between two on average: low load for its 108 devices."""
+GAVEL_POLICIES = {"fifo_perf": "FIFO", "max_min_fairness_perf": "max-min fairness, a linear programme a round"}
+SIA_WORKLOAD = "workloads/philly/workload-1.csv"
+SIA_ROUNDS = {"gavel": 360, "sia": 60}
+"""Seconds of a round, as its own experiments have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """Where others' simulators lie.
+
+    Attributes:
+        python: Interpreter that has what they need.
+        gavel: Clone of stanford-futuredata/gavel, with its stubs made (``make`` in ``scheduler``).
+        sia: Clone of siasosp23/artifacts.
+    """
+
+    python: str
+    gavel: Path | None
+    sia: Path | None
+
+    def figures(self) -> Iterator[Figure]:
+        """Simulated jobs a second of each that is there."""
+        if self.gavel is not None:
+            for policy, label in GAVEL_POLICIES.items():
+                program = ["scripts/drivers/simulate_scheduler_with_generated_jobs.py", "-c", "36:36:36", "-p", policy]
+                program += ["-l", str(GAVEL_GAP_SECONDS), "-s", "0", "-e", str(GAVEL_JOBS), "--seed", "1", "-m"]
+                name = f"Gavel's simulator, 108 devices, {GAVEL_JOBS} jobs, one an hour, {label}"
+                yield self._figure(name, self.gavel / "scheduler", program, GAVEL_JOBS)
+        if self.sia is not None:
+            folder = self.sia / "sia-simulator"
+            jobs = len((folder / SIA_WORKLOAD).read_text("utf-8").splitlines()) - 1
+            for policy, period in SIA_ROUNDS.items():
+                program = ["multi_simulator.py", SIA_WORKLOAD, f"--policy={policy}", f"--interval={period}"]
+                if policy == "sia":
+                    program += ["--policy_p_val=-0.5", "--mip_lambda_a=0.01", "--mip_lambda_n=1.1"]
+                    program += ["--project_throughput", "--share_max_replicas"]
+                with TemporaryDirectory() as output:
+                    name = f"Sia's simulator, its first Philly workload of {jobs} jobs, policy {policy}"
+                    yield self._figure(name, folder, [*program, f"--output={output}"], jobs)
+
+    def _figure(self, name: str, folder: Path, program: Sequence[str], jobs: int) -> Figure:
+        """What a program of theirs took.
+
+        Raises:
+            SystemExit: It ended with an error; what it said last is printed.
+        """
+        before = os.times()
+        ran = subprocess.run([self.python, *program], cwd=folder, capture_output=True, text=True, check=False)
+        after = os.times()
+        if ran.returncode:
+            raise SystemExit(f"{folder}: {program[0]} ended with {ran.returncode}:\n{ran.stderr[-2000:]}")
+        seconds = after.children_user - before.children_user + after.children_system - before.children_system
+        return Figure("peers", name, "1/s", jobs / seconds, seconds, None, "", {"jobs": float(jobs)})
+
+
 PARTS: dict[str, Callable[[str, int], Iterator[Figure]]] = {
     "decisions": decisions,
     "asked": asked,
@@ -239,17 +307,22 @@ def main() -> None:
     parser.add_argument("--seed", default="speed")
     parser.add_argument("--rounds", type=int, default=5, help="of each part, the best of which counts")
     parser.add_argument("--json", type=Path, default=OUT)
+    parser.add_argument("--gavel", type=Path, help="clone of stanford-futuredata/gavel, to be measured beside")
+    parser.add_argument("--sia", type=Path, help="clone of siasosp23/artifacts, to be measured beside")
+    parser.add_argument("--peer-python", default=sys.executable, help="interpreter that has what peers need")
     options = parser.parse_args()
+    peers = Peers(options.peer_python, options.gavel, options.sia)
     only = "" if len(options.only) == len(PARTS) else f" --only {' '.join(options.only)}"
     figures: list[Figure] = []
     loads = [os.getloadavg()[0]]
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    for part in options.only:
-        for figure in PARTS[part](options.seed, options.rounds):
+    given = "".join(f" --{name} DIR" for name in ("gavel", "sia") if getattr(options, name))
+    for part in (*options.only, "peers"):
+        for figure in peers.figures() if part == "peers" else PARTS[part](options.seed, options.rounds):
             figures.append(figure)
             loads.append(os.getloadavg()[0])
             made = {
-                "command": f"python tests/benchmarks/speed.py --seed {options.seed} --rounds {options.rounds}{only}",
+                "command": f"{COMMAND} --seed {options.seed} --rounds {options.rounds}{only}{given}",
                 "date": f"{datetime.now(UTC):%Y-%m-%d}",
                 "seed": options.seed,
                 "machine": machine(),

@@ -23,8 +23,7 @@ def test_a_federation_of_5_domains_with_320_nodes_is_played_under_b1(measure: Me
     import numpy as np
     from benchmarks.scheduling import POLICIES
 
-    from kuayu_conformance.testbed.scheduling.engine.episode import play
-    from kuayu_conformance.testbed.scheduling.engine.world import World
+    from kuayu_conformance.testbed.scheduling.engine.world import World, play
     from kuayu_conformance.testbed.scheduling.law import PublishedLaw
     from kuayu_conformance.testbed.scheduling.topology import build
     from kuayu_conformance.testbed.scheduling.workload import draw

@@ -13,9 +13,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.adjustment_invariants import divided
 from kuayu_conformance.episode import Episode, Request, Settings, describe
-from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.levels import Motion, looked_at
-from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels
+from kuayu_conformance.testbed.adjustment.law import AskedJob, Level, Motion, Policy, jobs, levels, looked_at
 from kuayu_conformance.testbed.scheduling.law import penalty
 from kuayu_conformance.testbed.transfers.collectives import WAYS
 

@@ -4,13 +4,13 @@
 """
 
 import contextlib
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import commands
 from minimal_server.__main__ import serve
-from minimal_server.client import SCHEMAS, TESTS
+from minimal_server.client import SCHEMAS
 from minimal_server.core import Answer, Json, Request, Tenant
 from minimal_server.faults import Docket
 from minimal_server.service import MinimalServer
@@ -118,7 +118,11 @@ class LinesBreakTheService(MinimalServer):
             raise ZeroDivisionError
 
 
-KINDS = {kind.__name__: kind for kind in MinimalServer.__subclasses__() + OfFaultsAndPerception.__subclasses__()}
+KINDS = {
+    kind.__name__: kind
+    for kind in MinimalServer.__subclasses__() + OfFaultsAndPerception.__subclasses__()
+    if kind.__module__ == __name__
+}
 """Each of them by name."""
 
 
@@ -126,15 +130,15 @@ KINDS = {kind.__name__: kind for kind in MinimalServer.__subclasses__() + OfFaul
 def served(name: str) -> Iterator[str]:
     """Serve one of them as a process; yields its base URL."""
     tokens = ["--token", "own=own", "--token", "other=other"]
-    command = [sys.executable, "-m", "conformance.fault_slips", name, "--schemas", str(SCHEMAS), *tokens]
-    process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().rpartition(" ")[2].strip()
-    finally:
-        process.terminate()
-        process.communicate()
+    with commands.target("conformance.fault_slips", name, "--schemas", str(SCHEMAS), *tokens) as url:
+        yield url
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until the process ends."""
+    name, *options = arguments
+    serve(KINDS[name], options)
 
 
 if __name__ == "__main__":
-    serve(KINDS[sys.argv[1]], sys.argv[2:])
+    main(sys.argv[1:])

@@ -6,12 +6,12 @@
 
 import contextlib
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import commands
 from minimal_server.__main__ import serve
-from minimal_server.client import SCHEMAS, TESTS
+from minimal_server.client import SCHEMAS
 from minimal_server.core import Answer, Refusal, Request
 from minimal_server.service import MinimalServer, Route
 from typing_extensions import override
@@ -69,19 +69,17 @@ KINDS = {kind.__name__: kind for kind in (OfParts, OfPartsTakingAnyName, OfParts
 @contextlib.contextmanager
 def served(*parts: str, kind: type[OfParts] = OfParts) -> Iterator[str]:
     """Serve some parts as a process; yields its base URL."""
-    command = [sys.executable, "-m", "conformance.part_services", kind.__name__, ",".join(parts)]
-    process = subprocess.Popen(
-        [*command, "--schemas", str(SCHEMAS)], cwd=TESTS, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().rpartition(" ")[2].strip()
-    finally:
-        process.terminate()
-        process.communicate()
+    with commands.target("conformance.part_services", kind.__name__, ",".join(parts), "--schemas", str(SCHEMAS)) as url:
+        yield url
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until the process ends."""
+    name, parts, *options = arguments
+    service = KINDS[name]
+    service.parts = tuple(parts.split(","))
+    serve(service, options)
 
 
 if __name__ == "__main__":
-    service = KINDS[sys.argv[1]]
-    service.parts = tuple(sys.argv[2].split(","))
-    serve(service, sys.argv[3:])
+    main(sys.argv[1:])

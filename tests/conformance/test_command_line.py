@@ -2,20 +2,18 @@
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+import commands
 import pytest
-
-PROGRAM = [sys.executable, "-c", "from kuayu_conformance.cli import app; app()"]
 
 
 def called(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    return commands.run(*arguments, server=commands.suite_server())
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from kuayu_conformance.checks.demand import sizing as dem_sizing
 from kuayu_conformance.checks.demand.sizing import CURVE, SizedHistories
 from kuayu_conformance.checks.demand.sizing_scores import Questioner, Setting, gains, mean_gain
 from kuayu_conformance.findings import Claim, Figure, Finding
-from kuayu_conformance.testbed.tasks.cluster import FIFO
-from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES
+from kuayu_conformance.testbed.right_sizing import FIFO, KINDS, MIXES
 from kuayu_schemas import schema
 
 COSTED = len(MIXES) * len(CURVE) + 1

@@ -22,7 +22,7 @@ from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS
 from kuayu_conformance.checks.forecast.origins import Size
 from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, Json
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.testbed.demand.real import FILES
+from kuayu_conformance.testbed.demand.baselines import FILES
 from kuayu_schemas import schema
 
 FEW = Size(worlds=1, days=1, origins=3)

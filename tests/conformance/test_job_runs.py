@@ -16,12 +16,14 @@ from minimal_server.jobs import Job
 from minimal_server.reserving import Allocation
 from minimal_server.service import MinimalServer
 from mutants import accounts as wrong_accounts
+from mutants import elastic as wrong_elastic
 from mutants import jobs as wrong_jobs
 from mutants.declaration import DECLARED, Mutant
 from typing_extensions import override
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.jobs import accounts as job_accounts
+from kuayu_conformance.checks.jobs import elastic as job_elastic
 from kuayu_conformance.checks.jobs import order as job_order
 from kuayu_conformance.checks.jobs import quotas as job_quotas
 from kuayu_conformance.checks.jobs import runs as job_runs
@@ -33,8 +35,8 @@ from kuayu_conformance.episode import Request as Asked
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run.runner import Options, Progress, Run
 
-CHECKS = (job_submission, job_runs, job_order, job_accounts, job_quotas)
-WRONG_IN = {wrong_jobs.__name__, wrong_accounts.__name__}
+CHECKS = (job_submission, job_runs, job_order, job_accounts, job_quotas, job_elastic)
+WRONG_IN = {wrong_jobs.__name__, wrong_accounts.__name__, wrong_elastic.__name__}
 WRONG = [mutant for mutant in DECLARED.values() if mutant.service.__module__ in WRONG_IN]
 
 

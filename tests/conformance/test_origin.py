@@ -55,7 +55,7 @@ ISSUER, VENDOR, STRANGER = "issuer", "vendor", "stranger"
 
 
 def called(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return commands.run("conformance", *arguments, modules=SUITE)
+    return commands.run("conformance", *arguments, server=commands.prefork_server(SUITE))
 
 
 def called_without_the_library(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

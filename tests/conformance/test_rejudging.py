@@ -29,6 +29,20 @@ def test_an_untouched_report_follows_from_its_transcript(report_folder: Path) ->
     assert agrees(report_folder)
 
 
+def test_judged_on_several_processors_the_report_is_the_same(brief_folder: Path, tmp_path: Path) -> None:
+    transcript = Transcript.read(brief_folder)
+    assert judge(transcript, processes=2) == judge(transcript)
+    lines = (brief_folder / FILE_NAME).read_text("utf-8").splitlines()
+    broken = [lines[0].replace('"selection":[', '"selection":["COM-003",', 1)]
+    broken += [line.replace('"status":200', '"status":299') for line in lines[1:]]
+    (tmp_path / FILE_NAME).write_text("\n".join(broken) + "\n", "utf-8")
+    worse = Transcript.read(tmp_path)
+    report = judge(worse, processes=2)
+    assert report == judge(worse)
+    (schemas,) = [result for result in report.results if result.requirement == "COM-003"]
+    assert schemas.evidence, "what checks over the whole run find shows where, whoever has judged it"
+
+
 def test_the_report_is_what_the_schema_says(report_folder: Path) -> None:
     report = json.loads((report_folder / "report.json").read_text("utf-8"))
     assert schema.errors("ConformanceReport", report) == []

@@ -12,7 +12,7 @@ from kuayu_conformance.checks.resilience import shard_plans as res_plans
 from kuayu_conformance.checks.resilience.shard_plans import QUESTIONS, Draft, judge, observe, questions
 from kuayu_conformance.checks.resilience.shard_windows import Extent, faults
 from kuayu_conformance.findings import Claim
-from kuayu_conformance.testbed.transfers.shards_world import MILD
+from kuayu_conformance.testbed.transfers.shard_simulation import MILD
 from kuayu_schemas import schema
 
 GIGA = 1e9

@@ -16,8 +16,7 @@ from kuayu_conformance.checks.resilience.shards import BLOCKED, WAITING, ShardWi
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
-from kuayu_conformance.testbed.transfers.shards_state import Outcome
-from kuayu_conformance.testbed.transfers.shards_world import FAMILIES, MILD
+from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, MILD, Outcome
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult
 

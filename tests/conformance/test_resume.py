@@ -2,9 +2,10 @@
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import commands
 import pytest
 from conformance.forging import with_links_anew
 from minimal_server.core import Answer, Request
@@ -30,7 +32,6 @@ from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Transcript
 
-PROGRAM = [sys.executable, "-c", "from kuayu_conformance.cli import app; app()"]
 WRITING, DECIDING, BEHIND = "COM-012", "DEM-006", "RES-013"
 """Requirements whose checks make things at the target, ask for decisions, and ask for others after these."""
 
@@ -134,12 +135,12 @@ def options(service: Watched) -> Iterator[Options]:
 
 
 def typed(options: Options, folder: Path, *more: str) -> list[str]:
-    """The command that makes or goes on with a run."""
+    """Arguments of the command that makes or goes on with a run."""
     arguments = ["run", "--target", options.target, "-o", str(folder), "--timeout", "120"]
     arguments += ["--header", "Authorization: Bearer own"]
     if options.other_headers:
         arguments += ["--other-tenant-header", "Authorization: Bearer other"]
-    return [*PROGRAM, *arguments, *more]
+    return [*arguments, *more]
 
 
 def begun(options: Options) -> list[str]:
@@ -149,17 +150,18 @@ def begun(options: Options) -> list[str]:
 
 def killed(options: Options, service: Watched, folder: Path, *more: str) -> None:
     """Begin or go on with a run, and kill its process when the target holds an answer back."""
-    command = typed(options, folder, *(more or begun(options)))
-    suite = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert service.waits.wait(120)
-    suite.kill()
-    suite.wait()
+    with Path(os.devnull).open("r+b") as nothing:
+        suite = commands.suite_server().start(typed(options, folder, *(more or begun(options))), [nothing] * 3)
+    try:
+        assert service.waits.wait(120)
+    finally:
+        suite.send_signal(signal.SIGKILL)
+        suite.wait()
     service.let_go()
 
 
 def resumed(options: Options, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = typed(options, folder, "--resume", *more)
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return commands.run(*typed(options, folder, "--resume", *more), timeout=300, server=commands.suite_server())
 
 
 def gone_on(options: Options, folder: Path, **given: Any) -> None:
@@ -510,8 +512,7 @@ def test_nothing_is_left_of_a_run_that_has_ended(service: Watched, options: Opti
 def test_a_run_that_was_broken_off_is_not_written_over(options: Options, tmp_path: Path) -> None:
     called_off(options, tmp_path)
     before = (tmp_path / FILE_NAME).read_bytes()
-    command = typed(options, tmp_path, *begun(options))
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    refused = commands.run(*typed(options, tmp_path, *begun(options)), server=commands.suite_server())
     words = " ".join(refused.stderr.split())
     assert refused.returncode == 2
     assert "was broken off after" in words

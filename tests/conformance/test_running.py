@@ -2,6 +2,7 @@
 
 import dataclasses
 import http.client
+import io
 import json
 import socket
 import threading
@@ -10,12 +11,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from rich.console import Console
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.interface import paging as com_paging
 from kuayu_conformance.claims import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.folder import verify, write
+from kuayu_conformance.rendering import summary
 from kuayu_conformance.run import plan as planning
 from kuayu_conformance.run.judgement import Results
 from kuayu_conformance.run.resumption import ResumedRun
@@ -129,6 +132,22 @@ def test_a_smoke_run_leaves_out_what_takes_long_unless_it_is_asked_for() -> None
     assert dataclasses.replace(everything, selection=("SCH-003",)).applies(gains) is None
     interface = {row.id for row in planning.testable() if row.level is Level.interface}
     assert interface <= {row.id for row in planning.testable() if everything.applies(row) is None}
+    left = {row.id for row in planning.testable() if everything.applies(row) is not None}
+    assert left == {"DEM-003", "FCT-004", "MET-024", "SCH-003", "SCH-004", "SCH-005", "SCH-008", "SCH-011"}
+    assert "dem_sizing" in made, "sizes are asked for in a smoke run, though it has no time for what is gained by them"
+
+
+def test_a_report_of_a_smoke_run_says_what_decides_the_rest(options: Options, tmp_path: Path) -> None:
+    chosen = dataclasses.replace(options, selection=(), profiles=("DEM",), level="smoke")
+    report = Run(chosen, tmp_path, Progress()).execute()
+    (left,) = [result for result in report.results if result.requirement == "DEM-003"]
+    assert (left.verdict, left.reason) == (Verdict.not_applicable, LEFT_TO_LONGER_RUNS)
+    assert left.hint == (
+        f"run kuayu conformance run --target {options.target} --level quick --requirement DEM-003 -o DIR"
+    )
+    out = io.StringIO()
+    Console(file=out, width=200).print(summary(report))
+    assert "Left to longer runs: --level quick --requirement DEM-003" in out.getvalue()
 
 
 def test_what_keeps_a_target_busy_comes_when_the_worlds_that_time_it_are_through() -> None:

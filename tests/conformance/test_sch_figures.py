@@ -10,11 +10,13 @@ import pytest
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.scheduling import explanations as sch_explained
+from kuayu_conformance.checks.scheduling import front_limits
 from kuayu_conformance.checks.scheduling import latency as sch_latency
 from kuayu_conformance.checks.scheduling import pareto as sch_pareto
 from kuayu_conformance.checks.scheduling import shares as sch_shares
 from kuayu_conformance.checks.scheduling import similarity as sch_near
 from kuayu_conformance.checks.scheduling.explanations import TURNED, WEIGHTS, Prediction, Road, State, WeightedMeans
+from kuayu_conformance.checks.scheduling.front_limits import LimitedFront
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE, Decision, Series
 from kuayu_conformance.checks.scheduling.pareto import Ends, Instance, Solution
 from kuayu_conformance.checks.scheduling.shares import OPERATOR, OWN, PlanOutcome
@@ -130,6 +132,33 @@ def test_schedules_that_cannot_be_carried_out_reach_nothing() -> None:
 @pytest.mark.parametrize("told", [POINTS[::-1], (*POINTS, (3000.0, 500.0)), (POINTS[0], *POINTS)])
 def test_a_front_is_in_order_and_nothing_in_it_is_beaten(told: Sequence[Ends]) -> None:
     assert verdict(sch_pareto.CHECK, (instance(told),), "SCH-014").verdict is Verdict.fail
+
+
+def limited(limit: float | None, found: Sequence[Ends] = POINTS, seconds: float = 0.4, **members: Any) -> LimitedFront:
+    front = LimitedFront(limit, tuple(found), (), False, replace(ANSWER, seconds=seconds))
+    return replace(front, **members)
+
+
+WHOLE = limited(None, seconds=9.0)
+
+
+@pytest.mark.parametrize(
+    ("front", "expected"),
+    [
+        (limited(0.25), Verdict.pass_),
+        (limited(0.25, seconds=1.24), Verdict.pass_),
+        (limited(0.25, seconds=1.26), Verdict.fail),
+        (limited(0.25, POINTS[:5], partial=True), Verdict.pass_),
+        (limited(0.25, POINTS[:5]), Verdict.fail),
+        (limited(0.25, [(period * 1.0001, money) for period, money in POINTS]), Verdict.pass_),
+        (limited(0.25, (), partial=True), Verdict.fail),
+        (limited(0.25, faults=("too small",), partial=True), Verdict.fail),
+    ],
+)
+def test_a_front_within_a_limit_is_in_time_sound_and_marked_where_it_is_not_all(
+    front: LimitedFront, expected: Verdict
+) -> None:
+    assert verdict(front_limits.CHECK, (WHOLE, front), "SCH-040").verdict is expected
 
 
 def test_an_instance_without_a_front_fails_both() -> None:

@@ -14,10 +14,10 @@ from itertools import product
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from docs.conftest import build
-from docs.parsed import parsed
+from docs.parsed import is_lost, parsed
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 WIDTHS = (1280, 390)
@@ -33,14 +33,9 @@ def pages(site: Path) -> list[Path]:
 
 def broken(site: Path) -> Iterator[str]:
     """Links inside the site that lead nowhere."""
+    site = site.absolute()
     for page in pages(site):
-        for link in parsed(page).links:
-            parts = urlsplit(link)
-            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            place = unquote(parts.fragment)
-            lost = not target.is_file() or (place and target.suffix == ".html" and place not in parsed(target).ids)
-            if not parts.scheme and lost:
-                yield f"{page.relative_to(site)}: {link}"
+        yield from (f"{page.relative_to(site)}: {link}" for link in parsed(page).links if is_lost(page, link))
 
 
 def complaints(browser: Browser, site: Path, visited: list[str]) -> Iterator[str]:

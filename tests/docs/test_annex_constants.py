@@ -12,34 +12,24 @@ import pytest
 from kuayu_conformance.checks.forecast import accuracy, curve_phases
 from kuayu_conformance.checks.resilience import adjustment_gain, failover, shard_windows
 from kuayu_conformance.checks.resilience import collectives as collectives_check
-from kuayu_conformance.testbed.adjustment import disturbing, levels
-from kuayu_conformance.testbed.adjustment import jobs as adjusted
+from kuayu_conformance.testbed import right_sizing, sparse
+from kuayu_conformance.testbed.adjustment import law
 from kuayu_conformance.testbed.adjustment import world as adjustment
 from kuayu_conformance.testbed.adjustment.run import ASKED_S
 from kuayu_conformance.testbed.curves import generated
-from kuayu_conformance.testbed.demand import courses, events, kinds
-from kuayu_conformance.testbed.demand import jobs as large
+from kuayu_conformance.testbed.demand import trainings
 from kuayu_conformance.testbed.demand import world as demand
-from kuayu_conformance.testbed.heartbeats import placing, stepping
-from kuayu_conformance.testbed.heartbeats import planning as faults_planned
+from kuayu_conformance.testbed.heartbeats import fault_plan
 from kuayu_conformance.testbed.heartbeats import values as heartbeats
-from kuayu_conformance.testbed.recovery import faults
-from kuayu_conformance.testbed.recovery import links as recovery_links
 from kuayu_conformance.testbed.recovery import world as recovery
 from kuayu_conformance.testbed.scheduling.topology import accelerators
 from kuayu_conformance.testbed.scheduling.topology.families import LEASED, MIX
 from kuayu_conformance.testbed.scheduling.topology.places import EASTERN, PLACES
 from kuayu_conformance.testbed.scheduling.workload import arrivals, data, jobs, models, population, submitting
 from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS
-from kuayu_conformance.testbed.sparse import exporters, patterns, troubles
-from kuayu_conformance.testbed.sparse import values as sparse
-from kuayu_conformance.testbed.sparse import world as sparse_world
-from kuayu_conformance.testbed.tasks import drawing
-from kuayu_conformance.testbed.tasks import kinds as tasks
-from kuayu_conformance.testbed.telemetry import planning as telemetry_planned
-from kuayu_conformance.testbed.telemetry import troubles as telemetry_troubles
+from kuayu_conformance.testbed.telemetry import fault_plan as telemetry_plan
 from kuayu_conformance.testbed.telemetry import values as telemetry
-from kuayu_conformance.testbed.transfers import collectives_world, shards_run, shards_wire, shards_world
+from kuayu_conformance.testbed.transfers import collectives, shard_policies, shard_simulation
 
 TEXT = Path(__file__).parents[2] / "spec/text"
 
@@ -60,7 +50,7 @@ def span(pair: tuple[float, float], by: float = 1.0) -> str:
     return f"{pair[0] / by:g} to {pair[1] / by:g}"
 
 
-KINDS_OF_DOMAIN = kinds.KINDS
+KINDS_OF_DOMAIN = trainings.KINDS
 QUICK, FULL = heartbeats.QUICK, heartbeats.FULL
 
 SENTENCES = {
@@ -85,26 +75,26 @@ SENTENCES = {
     "telemetry ticks": f"{telemetry.TICKS} ticks a second",
     "churn": f"{100 * telemetry.FULL.churn:g} % of the nodes change their state",
     "dwell": f"keeps a state for {telemetry.DWELL} s",
-    "slow": f"at {telemetry_troubles.SLOWEST:g} to {telemetry_troubles.LEAST_SLOW:g} of their speed",
-    "margin": f"in the {telemetry_planned.MARGIN} s around",
+    "slow": f"at {telemetry_plan.SLOWEST:g} to {telemetry_plan.LEAST_SLOW:g} of their speed",
+    "margin": f"in the {telemetry_plan.MARGIN} s around",
     "sparse sizes": f"Level quick has {sparse.QUICK.healthy} subjects with which nothing is wrong and "
     f"{sparse.QUICK.faulty} that stop, level full {sparse.FULL.healthy} and {sparse.FULL.faulty}, in {sparse.DOMAINS} "
     f"domains; {sparse.FULL.warm_up} s of warm-up and then {sparse.QUICK.seconds} or {sparse.FULL.seconds} s",
-    "measures": f"sends {listed([count for count, _ in exporters.HOW_MANY], 'or')} of ten measures with weights "
-    + listed(weights(exporters.HOW_MANY), "and"),
-    "periods": f"every {listed([period for period, _ in exporters.PERIODS], 'or')} s with weights "
-    + listed(weights(exporters.PERIODS), "and"),
-    "quick periods": f"every {listed([period for period, _ in exporters.QUICK_PERIODS], 'or')} s with weights "
-    + listed(weights(exporters.QUICK_PERIODS), "and"),
-    "pages": f"for {listed([page for page, _ in exporters.PAGES], 'or')} s with weights "
-    + listed(weights(exporters.PAGES), "and"),
-    "by device": f"In {100 * exporters.BY_DEVICE:g} % of the subjects",
-    "patterns": "with weights " + listed([weight for _, weight in patterns.PATTERNS.values()], "and"),
-    "waiting": f"{troubles.WAITING:g} of the power above rest",
-    "troubles": "Weights are " + listed([trouble.weight for trouble in troubles.TROUBLES.values()], "and"),
-    "families of nodes": f"{listed(troubles.FAMILY.tolist(), 'or')} nodes",
+    "measures": f"sends {listed([count for count, _ in sparse.HOW_MANY], 'or')} of ten measures with weights "
+    + listed(weights(sparse.HOW_MANY), "and"),
+    "periods": f"every {listed([period for period, _ in sparse.PERIODS], 'or')} s with weights "
+    + listed(weights(sparse.PERIODS), "and"),
+    "quick periods": f"every {listed([period for period, _ in sparse.QUICK_PERIODS], 'or')} s with weights "
+    + listed(weights(sparse.QUICK_PERIODS), "and"),
+    "pages": f"for {listed([page for page, _ in sparse.PAGES], 'or')} s with weights "
+    + listed(weights(sparse.PAGES), "and"),
+    "by device": f"In {100 * sparse.BY_DEVICE:g} % of the subjects",
+    "patterns": "with weights " + listed([weight for _, weight in sparse.PATTERNS.values()], "and"),
+    "waiting": f"{sparse.WAITING:g} of the power above rest",
+    "troubles": "Weights are " + listed([trouble.weight for trouble in sparse.TROUBLES.values()], "and"),
+    "families of nodes": f"{listed(sparse.FAMILY.tolist(), 'or')} nodes",
     "grace": f"{sparse.GRACE:g} s and two samples or pages",
-    "guide": f"send {sparse_world.GUIDE[0].split('_')[1]} 0.93 and power 68.5 W",
+    "guide": f"send {sparse.GUIDE[0].split('_')[1]} 0.93 and power 68.5 W",
     "domains": f"five domains with {listed([kind.room for kind in KINDS_OF_DOMAIN], 'and')} devices",
     "loads": f"load to {listed([kind.load for kind in KINDS_OF_DOMAIN], 'and')}",
     "scales": f"at {listed([kind.scale for kind in KINDS_OF_DOMAIN], 'and')} of their size",
@@ -112,42 +102,42 @@ SENTENCES = {
     "forecast sizes": f"Level quick has {accuracy.QUICK.worlds} worlds of {accuracy.QUICK.days} days with "
     f"{accuracy.QUICK.origins} instants, level full {accuracy.FULL.worlds} of {accuracy.FULL.days} days with "
     f"{accuracy.FULL.origins}. Jobs come from {demand.WARM / 86_400:g} days before on",
-    "misjudged": f"off together by {courses.MISJUDGED:g}",
-    "restarts": f"with restarts of {span(courses.RESTART, 60)} min",
-    "given up": f"{100 * courses.GIVEN_UP:g} % are given up",
-    "announced": f"{100 * large.ANNOUNCED:g} % of the trainings are announced, {span(large.AHEAD, 3600)} h "
+    "misjudged": f"off together by {trainings.MISJUDGED:g}",
+    "restarts": f"with restarts of {span(trainings.RESTART, 60)} min",
+    "given up": f"{100 * trainings.GIVEN_UP:g} % are given up",
+    "announced": f"{100 * trainings.ANNOUNCED:g} % of the trainings are announced, {span(trainings.AHEAD, 3600)} h "
     f"before; they "
-    f"come with a deviation of {large.PUNCTUAL:g} s, and {100 * large.WITHDRAWN:g} % of them never",
-    "events": f"for {span(events.LASTS, 3600)} h and 5 to 12 % of the devices; {100 * events.COMES:g} % of the "
-    f"campaigns",
+    f"come with a deviation of {trainings.PUNCTUAL:g} s, and {100 * trainings.WITHDRAWN:g} % of them never",
+    "events": f"for {span(demand.LASTS, 3600)} h and 5 to 12 % of the devices; {100 * demand.COMES:g} % of "
+    f"the campaigns",
     "curves": f"Level quick has {curve_phases.QUICK.curves} curves with {curve_phases.QUICK.spread} steps each, "
     f"level full "
     f"{curve_phases.FULL.curves} with {curve_phases.FULL.spread}",
     "steps of curves": f"for {span(generated._STEPS)} steps".replace("1e+06", "1 000 000"),
     "law of curves": f"an exponent of {span(generated._EXPONENT)} and one break of sharpness {generated._SHARPNESS:g}",
-    "cluster": f"has {tasks.CAPACITY[0]:g} devices, {tasks.CAPACITY[1]:g} cores and {tasks.CAPACITY[2]:g} GB. "
-    f"Tasks arrive "
-    f"for {tasks.WINDOW / 3600:g} h by a Poisson process of {tasks.RATE:g} an hour",
-    "mixes": "in the mixes " + f"{', '.join(list(tasks.MIXES)[:-1])} and {list(tasks.MIXES)[-1]}",
-    "use": "; ".join(f"{k.use[0]:g}, {k.use[1]:g} and {k.use[2]:g}" for k in tasks.KINDS),
-    "hours": f"Tasks take {listed([round(k.duration / 3600, 2) for k in tasks.KINDS], 'and')} h",
-    "need": f"Need is {drawing.BURST:g} times use",
-    "over-request": f"{tasks.OVER_REQUEST:g} times the need is asked for",
-    "task noise": f"a noise of {tasks.NOISE:g}",
-    "shards": f"Steps take {shards_world.STEP_S:g} s; a window has 600 s of steps at level quick and "
-    f"{shards_world.WINDOW_S} s at level full, after {shards_world.HISTORY_S} s that were measured every "
-    f"{shards_world.INTERVAL_S} s with a deviation of {shards_world.NOISE:g}, and {shards_world.LEAD_S} s",
-    "latencies": f"a request {span(shards_world.LATENCIES_S)} s",
-    "local": f"{100 * shards_world.LOCAL:g} % of the steps have local data. The others need "
-    f"{span(shards_world.LOADS)} of",
-    "rooms": f"room for {listed(shards_world.ROOMS, 'or')} steps",
-    "asked": f"every {shards_run.AGAIN_S:g} s for {shards_wire.HORIZON_S:g} s ahead. Level quick has "
-    f"{shard_windows.QUICK.windows[shards_world.MILD]} windows and level full "
-    f"{shard_windows.FULL.windows[shards_world.MILD]}",
-    "collectives": f"a window of {collectives_world.COUNT} min at level full and {collectives_world.COUNT // 2} min at "
-    f"level quick, after {collectives_world.PAST} min that were measured with a deviation of "
-    f"{collectives_world.NOISE:g}; "
-    f"a switch takes {collectives_world.SWITCH:g} s",
+    "cluster": f"has {right_sizing.CAPACITY[0]:g} devices, {right_sizing.CAPACITY[1]:g} cores and "
+    f"{right_sizing.CAPACITY[2]:g} GB. Tasks arrive "
+    f"for {right_sizing.WINDOW / 3600:g} h by a Poisson process of {right_sizing.RATE:g} an hour",
+    "mixes": "in the mixes " + f"{', '.join(list(right_sizing.MIXES)[:-1])} and {list(right_sizing.MIXES)[-1]}",
+    "use": "; ".join(f"{k.use[0]:g}, {k.use[1]:g} and {k.use[2]:g}" for k in right_sizing.KINDS),
+    "hours": f"Tasks take {listed([round(k.duration / 3600, 2) for k in right_sizing.KINDS], 'and')} h",
+    "need": f"Need is {right_sizing.BURST:g} times use",
+    "over-request": f"{right_sizing.OVER_REQUEST:g} times the need is asked for",
+    "task noise": f"a noise of {right_sizing.NOISE:g}",
+    "shards": f"Steps take {shard_simulation.STEP_S:g} s; a window has 600 s of steps at level quick and "
+    f"{shard_simulation.WINDOW_S} s at level full, after {shard_simulation.HISTORY_S} s that were measured every "
+    f"{shard_simulation.INTERVAL_S} s with a deviation of {shard_simulation.NOISE:g}, and {shard_simulation.LEAD_S} s",
+    "latencies": f"a request {span(shard_simulation.LATENCIES_S)} s",
+    "local": f"{100 * shard_simulation.LOCAL:g} % of the steps have local data. The others need "
+    f"{span(shard_simulation.LOADS)} of",
+    "rooms": f"room for {listed(shard_simulation.ROOMS, 'or')} steps",
+    "asked": f"every {shard_simulation.AGAIN_S:g} s for {shard_policies.HORIZON_S:g} s ahead. Level quick has "
+    f"{shard_windows.QUICK.windows[shard_simulation.MILD]} windows and level full "
+    f"{shard_windows.FULL.windows[shard_simulation.MILD]}",
+    "collectives": f"a window of {collectives.COUNT} min at level full and {collectives.COUNT // 2} min at "
+    f"level quick, after {collectives.PAST} min that were measured with a deviation of "
+    f"{collectives.NOISE:g}; "
+    f"a switch takes {collectives.SWITCH:g} s",
     "collective windows": f"Level quick has {collectives_check.QUICK.windows} windows of each kind and level full "
     f"{collectives_check.FULL.windows}",
     "recovery": f"have {recovery.JOBS[0]} to {recovery.JOBS[-1]} jobs of 1 to 6 replicas with 1 to 4 nodes each, and "
@@ -156,39 +146,38 @@ SENTENCES = {
     f"{span(recovery.NODES, 1e9)} Gbit/s; starting takes {span(recovery.STARTS_S)} s, regrouping "
     f"{span(recovery.REGROUPS_S)} s, a checkpoint {span(recovery.PAUSES_S)} s, repair {span(recovery.REPAIRS_S)} s. "
     f"Leases are {span(recovery.LEASES_S)} s",
-    "recovery links": f"{span(recovery_links.LEVELS, 1e9)} Gbit/s, ±30 % as above, and "
-    f"{span(recovery_links.LATENCIES_S, 1e-3)} ms",
+    "recovery links": f"{span(recovery.LEVELS, 1e9)} Gbit/s, ±30 % as above, and {span(recovery.LATENCIES_S, 1e-3)} ms",
     "faults": f"After {recovery.LEAD_S:g} s of copying things fail for {recovery.FAULTS_S / 3600:g} h, and "
     f"{recovery.TAIL_S:g} s follow",
-    "sped up": f"{faults.SPED_UP:g} times as often as in the training of Llama 3, a rack of {faults.RACK_SIZES[0]} to "
-    f"{faults.RACK_SIZES[-1]} nodes every {faults.RACKS_S / 3600:g} h, a domain every "
-    f"{faults.DOMAINS_S / 3600:g} h for "
-    f"{span(faults.OUTAGES_S)} s; a domain is cut off every {faults.CUT_OFFS_S / 3600:g} h, for "
-    f"{span(faults.SHORT)} of "
-    f"the lease or {span(faults.LONG_S)} s longer",
-    "apart": f"{faults.APART_S:g} s pass between",
+    "sped up": f"{recovery.SPED_UP:g} times as often as in the training of Llama 3, a rack of "
+    f"{recovery.RACK_SIZES[0]} to {recovery.RACK_SIZES[-1]} nodes every {recovery.RACKS_S / 3600:g} h, a domain every "
+    f"{recovery.DOMAINS_S / 3600:g} h for "
+    f"{span(recovery.OUTAGES_S)} s; a domain is cut off every {recovery.CUT_OFFS_S / 3600:g} h, for "
+    f"{span(recovery.SHORT)} of "
+    f"the lease or {span(recovery.LONG_S)} s longer",
+    "apart": f"{recovery.APART_S:g} s pass between",
     "failover windows": f"Level quick has {failover.QUICK.windows} windows, level full {failover.FULL.windows}",
-    "adjusted": f"{adjustment.DOMAINS[0]} to {adjustment.DOMAINS[-1]} domains have {adjusted.JOBS[0]} to "
-    f"{adjusted.JOBS[-1]} jobs over two domains or more. Links have {span(adjustment.BANDWIDTHS, 1e9)} Gbit/s and "
-    f"{span(adjustment.LATENCIES_S, 1e-3)} ms. A step has {span(adjusted.PARTS)} parts and takes "
-    f"{span(adjusted.STEPS_S)} s; the exchange is {span(adjusted.EXCHANGES, 1e9)} GB",
-    "short": f"it is {span(adjusted.SMALL, 1e9)} GB, and the step takes {span(adjusted.SHORT_S)} s",
-    "moves": f"moving one takes {span(adjusted.MOVES_S)} s, a switch {span(adjusted.SWITCHES_S)} s",
-    "disturbed": f"Loads begin at {span(disturbing.BEGINS)} and stay within {disturbing.BOUNDS[0]:g} and "
-    f"{disturbing.BOUNDS[1]:g}. Five events come {span(disturbing.APART_S)} s apart",
-    "slowed": f"rises to {span(disturbing.SLOWED)} times",
+    "adjusted": f"{adjustment.DOMAINS[0]} to {adjustment.DOMAINS[-1]} domains have {adjustment.JOBS[0]} to "
+    f"{adjustment.JOBS[-1]} jobs over two domains or more. Links have {span(adjustment.BANDWIDTHS, 1e9)} Gbit/s and "
+    f"{span(adjustment.LATENCIES_S, 1e-3)} ms. A step has {span(adjustment.PARTS)} parts and takes "
+    f"{span(adjustment.STEPS_S)} s; the exchange is {span(adjustment.EXCHANGES, 1e9)} GB",
+    "short": f"it is {span(adjustment.SMALL, 1e9)} GB, and the step takes {span(adjustment.SHORT_S)} s",
+    "moves": f"moving one takes {span(adjustment.MOVES_S)} s, a switch {span(adjustment.SWITCHES_S)} s",
+    "disturbed": f"Loads begin at {span(adjustment.BEGINS)} and stay within {adjustment.BOUNDS[0]:g} and "
+    f"{adjustment.BOUNDS[1]:g}. Five events come {span(adjustment.APART_S)} s apart",
+    "slowed": f"rises to {span(adjustment.SLOWED)} times",
     "told": f"Means of {adjustment.INTERVAL_S:g} s are told, {adjustment.PAST} of them, with a deviation of "
     f"{adjustment.NOISE:g} and a spike every {adjustment.SPIKES_APART_S:g} s of {adjustment.LOAD_SPIKE:g} times "
     f"a load or "
     f"{adjustment.LATENCY_SPIKE:g} times a latency",
-    "changes": f"The service is asked every {ASKED_S:g} s. A change is {levels.LOAD_CHANGED:g} of a load or "
-    f"{levels.LATENCY_CHANGED:g} of a latency, and below {levels.LOAD_CALM:g} or {levels.LATENCY_CALM:g} it is calm",
+    "changes": f"The service is asked every {ASKED_S:g} s. A change is {law.LOAD_CHANGED:g} of a load or "
+    f"{law.LATENCY_CHANGED:g} of a latency, and below {law.LOAD_CALM:g} or {law.LATENCY_CALM:g} it is calm",
     "adjustment windows": f"Level quick has {adjustment_gain.QUICK} windows, level full {adjustment_gain.FULL}",
-    "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {placing.DEVICES} devices, with a heartbeat every "
-    f"{heartbeats.PERIOD:g} s, which come in batches every {heartbeats.TURN:g} s",
+    "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {heartbeats.DEVICES} devices, with a heartbeat "
+    f"every {heartbeats.PERIOD:g} s, which come in batches every {heartbeats.TURN:g} s",
     "silent": f"silent for more than {heartbeats.MOST_TURNS} batches",
-    "racks": f"racks of {faults_planned.RACK_NODES} nodes die",
-    "recovers": f"Between two faults of a node {faults_planned.RECOVERY:g} s pass",
+    "racks": f"racks of {fault_plan.RACK_NODES} nodes die",
+    "recovers": f"Between two faults of a node {fault_plan.RECOVERY:g} s pass",
     "told in time": f"not told within {heartbeats.TOLD:g} s is lost. After {QUICK.warm_up:g} s of warm-up level "
     f"quick has "
     f"{QUICK.incidents} incidents in {QUICK.seconds:g} s, level full {FULL.incidents} in {FULL.seconds:g} s; "
@@ -234,5 +223,5 @@ def test_the_annex_leases_lines_and_names_places(annex: str) -> None:
 
 def test_stepping_lasts_as_long_as_the_annex_says(annex: str) -> None:
     """Hangs and stragglers of jobs."""
-    assert f"for {span(stepping._LASTS)} s" in annex
-    assert f"between two of a job {span(stepping._REST)} s" in annex
+    assert f"for {span(fault_plan._LASTS)} s" in annex
+    assert f"between two of a job {span(fault_plan._REST)} s" in annex

@@ -1,9 +1,12 @@
 """What the pages on versioning, governance and comparison say of the project itself is so, in both languages."""
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from changes.change import RULES
 from kuayu_schemas import registers
@@ -12,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 LANGUAGES = ("en", "zh")
 PAGES = ("comparison", "faq", "governance", "versioning")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-MARKS = {"experimental": "试验", "candidate": "候选", "stable": "稳定", "none": "无"}
 
 
 def text(language: str, page: str) -> str:
@@ -25,42 +27,36 @@ def rows(language: str, page: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def marks(language: str) -> dict[str, tuple[str, str]]:
-    """Marks of interface and figures by profile, in English words."""
-    english = {word: word for word in MARKS} | {word: name for name, word in MARKS.items()}
-    return {
-        cells[0]: (english[cells[1]], english[cells[2]])
-        for cells in rows(language, "versioning")
-        if re.fullmatch("[A-Z]{3}", cells[0])
-    }
+@pytest.fixture
+def hooks() -> Iterator[None]:
+    """The package of generated pages, importable as mkdocs imports it."""
+    sys.path.insert(0, str(ROOT / "docs/hooks"))
+    yield
+    sys.path.remove(str(ROOT / "docs/hooks"))
 
 
+@pytest.mark.usefixtures("hooks")
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_profile_has_a_mark(language: str) -> None:
-    assert list(marks(language)) == [row.profile.value for row in registers.requirements().profiles]
+def test_the_page_on_versioning_states_each_promise_and_counts_every_item(language: str) -> None:
+    from pages import stability  # type: ignore[import-not-found]
+
+    assert text(language, "versioning").count(stability.MARK) == 1
+    register = yaml.safe_load((ROOT / "spec/stability.yaml").read_text("utf-8"))
+    shown = stability.overview(language)
+    assert all(row[f"promise_{language}"] in shown for row in register["marks"])
+    counted = [[int(cell) for cell in re.findall(r"(?<=\| )\d+(?= \|)", line)] for line in shown.splitlines()]
+    kinds, profiles = [row for row in counted if row][:4], [row for row in counted if row][4:]
+    assert [sum(row) for row in kinds] == [len(register[kind]) for kind in stability.KINDS]
+    assert len(profiles) == len(registers.requirements().profiles)
+    assert [sum(column) for column in zip(*profiles, strict=True)] == kinds[0]
 
 
-def test_both_languages_mark_the_same() -> None:
-    assert marks("en") == marks("zh")
-
-
-def test_figures_whose_method_was_revised_are_experimental_and_no_others_but_by_name() -> None:
-    revised = {
-        row.profile.value
-        for row in registers.requirements().requirements
-        if row.revised and row.level.value == "performance"
-    }
-    assert {profile for profile, (_, figures) in marks("en").items() if figures == "experimental"} == revised
-
-
-def test_a_profile_without_figures_has_no_mark_for_them() -> None:
-    measured = {row.profile.value for row in registers.requirements().requirements if row.level.value == "performance"}
-    assert {profile for profile, (_, figures) in marks("en").items() if figures != "none"} == measured
-
-
-def test_nothing_is_stable_before_one() -> None:
-    before_one = registers.SPEC_VERSION.startswith("0.")
-    assert not (before_one and any("stable" in both for both in marks("en").values()))
+def test_before_one_stable_promises_no_more_than_how_a_break_comes() -> None:
+    register = yaml.safe_load((ROOT / "spec/stability.yaml").read_text("utf-8"))
+    stable = next(row for row in register["marks"] if row["mark"] == "stable")
+    assert registers.SPEC_VERSION.startswith("0.")
+    assert "before 1.0 with a minor version" in stable["promise_en"]
+    assert "1.0 之前随次版本发生" in stable["promise_zh"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -77,7 +73,7 @@ def test_both_languages_have_the_same_headings_tables_and_links(page: str) -> No
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_links_between_pages_lead_to_pages(language: str, page: str) -> None:
     """Those that the site's hook makes stand in folders, or begin with a name of theirs."""
-    made = re.compile(r"standard/|requirements/|decisions/|results[\w-]*\.md|implementations\.md")
+    made = re.compile(r"standard/|requirements/|decisions/|reference/|results[\w-]*\.md|implementations\.md")
     for link in (link for link in LINK.findall(text(language, page)) if "://" not in link):
         if link.startswith("standard/"):
             assert (ROOT / "spec/text" / language / link.removeprefix("standard/").partition("#")[0]).is_file(), link

@@ -43,6 +43,34 @@ def test_each_scale_has_a_row_and_each_policy_a_line(tmp_path: Path, language: s
     assert "<svg" in said
 
 
+@pytest.mark.parametrize(("language", "missed"), [("en", "**no**"), ("zh", "**否**")])
+def test_figures_stand_beside_their_aims_and_peers_have_none(tmp_path: Path, language: str, missed: str) -> None:
+    from pages.scheduling_speed import speed
+
+    rows = [
+        {
+            "name": "drawing a scenario to learn in",
+            "unit": "ms", "value": 31.0, "aim": 20.0, "met": False, "seconds": 0.4,
+        },
+        {
+            "name": "Sia's simulator, its first Philly workload of 160 jobs, policy sia",
+            "unit": "1/s", "value": 1.9, "aim": None, "met": None, "seconds": 85.0,
+        },
+    ]  # fmt: skip
+    measured = {
+        "command": "python tests/benchmarks/speed.py",
+        "date": "2026-11-29",
+        "load": [0.1, 0.9],
+        "figures": rows,
+    }
+    (tmp_path / "compiled-speed.json").write_text(json.dumps(measured), "utf-8")
+    said = "\n".join(speed(language, tmp_path))
+    assert "--json docs/results/scheduling/compiled-speed.json" in said
+    scenario, peer = [line.split("|")[1:-1] for line in said.splitlines() if line.startswith("|")][-2:]
+    assert [cell.strip() for cell in scenario[1:4]] == ["31 ms", "≤ 20", missed]
+    assert [cell.strip() for cell in peer[1:4]] == ["1.9 1/s", "", ""]
+
+
 def test_without_the_file_nothing_is_said(tmp_path: Path) -> None:
     from pages.scheduling_speed import speed
 

@@ -2,10 +2,10 @@
 
 import json
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-from docs.parsed import parsed
+from docs.parsed import is_lost, parsed
 from docs.published import ROOT, RUNS, SUBMISSIONS, report, results
 
 from kuayu_conformance.corpora import flagperf_gaps, load
@@ -29,16 +29,12 @@ def pages(site: Path) -> list[Path]:
 
 
 def test_every_internal_link_leads_to_a_place_that_is_there(site: Path) -> None:
-    lost = []
-    for page in pages(site):
-        for link in parsed(page).links:
-            parts = urlsplit(link)
-            if parts.scheme:
-                continue
-            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            place = unquote(parts.fragment)
-            if not target.is_file() or (place and target.suffix == ".html" and place not in parsed(target).ids):
-                lost.append(f"{page.relative_to(site)}: {link}")
+    lost = [
+        f"{page.relative_to(site)}: {link}"
+        for page in pages(site)
+        for link in parsed(page).links
+        if is_lost(page, link)
+    ]
     assert lost == []
 
 

@@ -70,3 +70,28 @@ def test_how_to_report_a_vulnerability_says_the_same_in_both_languages() -> None
         for language, file in told.items()
     }
     assert shown["en"] == shown["zh"]
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+def test_every_formula_is_mathml_under_the_number_that_it_has_in_the_document(language: Language) -> None:
+    from pages import formulas, standard
+
+    from document.assembling import assemble
+    from document.sources import Sources
+
+    text = assemble(Sources(), language, lambda path: Path(path).name).markdown
+    numbered = re.compile(r"\n\$\$(.*)\\text\{\u2003\u2003\(([\w.]+)\)\}\$\$")
+    in_document = {number: tex for tex, number in numbered.findall(text)}
+    displayed = re.compile(r'<div class="formula" id="formula-([\w.]+)"><div>(<math.*</math>)</div>')
+    shown = {number: math for page in standard.pages(language, TEXT) for number, math in displayed.findall(page.text)}
+    assert shown == {number: formulas.mathml(tex) for number, tex in in_document.items()}
+    assert len(shown) >= 7
+
+
+def test_words_of_a_formula_stay_whole_and_floors_are_brackets() -> None:
+    from pages import formulas
+
+    math = formulas.mathml(r"\mathrm{max}(1,\lfloor B/b\rfloor )")
+    assert "<mtext>max</mtext>" in math
+    assert all(f'form="{form}">&#x0230{letter};</mo>' in math for form, letter in (("prefix", "A"), ("postfix", "B")))
+    assert 'display="block"' in math

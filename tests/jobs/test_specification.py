@@ -141,7 +141,8 @@ def test_a_job_that_tells_no_steps_is_taken_to_go_as_on_paper_from_when_it_ran()
     told = running("j", placed(("x", "a", {"n": 8})), since=100.0)
     assert progress.done_running(told, spec, NOW, 8.0) == pytest.approx(800.0)
     assert progress.rate_running(told, spec, None, 8.0) == 8.0
-    assert progress.rate_running(told | {"step": 3}, spec, None, 8.0) is None
+    assert progress.rate_running(told | {"step": 3}, spec, None, 8.0) == 8.0  # it does not say how many it takes
+    assert progress.rate_running(told | {"step": 3, "training": {"steps": 10}}, spec, None, 8.0) is None
     stepping = told | {"step": 30, "training": training(1000)}
     assert progress.rate_running(stepping, spec, 0.5, 8.0) == pytest.approx(0.5 / 1000 * 8 * 3600)
 

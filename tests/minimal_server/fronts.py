@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
+from time import monotonic
 
 from minimal_server.choosing import Ledger, Seat
 from minimal_server.core import Answer, Json, Request
@@ -45,6 +46,7 @@ class Search:
         slot: Seconds.
         found: By mean period and money, none better than another in both.
         trials: How many places may still be tried.
+        until: When to end, by ``time.monotonic``.
         seen: Beginnings of schedules that were tried.
     """
 
@@ -53,7 +55,13 @@ class Search:
     slot: float
     found: dict[tuple[float, float], tuple[Placed, ...]] = field(default_factory=dict)
     trials: int = TRIALS
+    until: float = math.inf
     seen: set[frozenset[Placed]] = field(default_factory=set)
+
+    @property
+    def late(self) -> bool:
+        """Whether a schedule was found and the time is over."""
+        return bool(self.found) and monotonic() > self.until
 
     def earliest(self, placed: Sequence[Placed], option: Option) -> int:
         """First slot, from one on, in which there is room for an option beside what is placed."""
@@ -105,6 +113,7 @@ class Fronts(Placing):
 
     def front(self, request: Request) -> Answer:
         """The best compromises between the mean period and the money for communication."""
+        begun = monotonic()
         body = self.body(request, "ParetoRequest")
         self.check_scheduling(body)
         scene = self.scene(body["state"])
@@ -112,17 +121,24 @@ class Fronts(Placing):
             [self.options(scene, job, body["slot"]) for job in scene.waiting],
             [pool.free for pool in scene.pools],
             body["slot"],
+            until=begun + body.get("time_limit", math.inf),
         )
         for number, options in enumerate(search.options):
             if not options:
                 place = f"/state/waiting/{number}/spec"
                 self.refuse_if("invalid-body", "a job can run nowhere", [(place, "it can run nowhere")])
         for leaning in LEANINGS if search.options else ():
-            self.lean(search, leaning)
+            if not search.late:
+                self.lean(search, leaning)
         self.branch(search, (), frozenset(range(len(search.options))))
         points = self.thinned(sorted(search.found), body.get("solutions", SOLUTIONS))
         solutions = [self.solution(scene, search, search.found[point]) for point in points]
-        return Answer(200, {"revision": self.echoed(body["state"]), "method": METHOD_OF_FRONTS, "solutions": solutions})
+        front = {"revision": self.echoed(body["state"]), "method": METHOD_OF_FRONTS, "solutions": solutions}
+        return Answer(200, {**front, "partial": True} if self.is_partial(search) else front)
+
+    def is_partial(self, search: Search) -> bool:
+        """Whether time ended the search."""
+        return search.late
 
     def options(self, scene: Scene, job: Job, slot: float) -> list[Option]:
         """Ways of a job that no other of its ways makes useless, the quickest first."""
@@ -204,7 +220,7 @@ class Fronts(Placing):
             return
         for job in sorted(left, key=lambda job: search.options[job][0].seconds):
             for number, option in enumerate(search.options[job]):
-                if search.trials <= 0:
+                if search.trials <= 0 or search.late:
                     return
                 start = search.earliest(placed, option)
                 self.branch(search, (*placed, (job, number, start)), left - {job})

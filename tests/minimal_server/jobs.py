@@ -79,6 +79,8 @@ class Job:
         runs: Runs by attempt and domain.
         record: As it is told.
         decision: What was decided last.
+        resize: Devices that it is to go on with, until it has them.
+        interrupted: When a decision interrupted it last.
         log: Lines of all its runs, in the order in which they came.
     """
 
@@ -104,6 +106,8 @@ class Job:
     runs: dict[tuple[int, str], Run] = field(default_factory=dict)
     record: Json = field(default_factory=dict)
     decision: Json | None = None
+    resize: Json | None = None
+    interrupted: int | None = None
     log: list[Json] = field(default_factory=list)
 
     @property

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from minimal_server.accounts import Accounts
 from minimal_server.adjusting import Adjusting
 from minimal_server.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
+from minimal_server.elastic import Elastic
 from minimal_server.otlp import Otlp
 from minimal_server.recovering import Recovering
 from minimal_server.resources import KINDS
@@ -41,7 +41,7 @@ class Route:
     pure: bool = False
 
 
-class MinimalServer(Otlp, Stepped, Streams, Accounts, Recovering, Adjusting):
+class MinimalServer(Otlp, Stepped, Streams, Elastic, Recovering, Adjusting):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -142,7 +142,7 @@ class MinimalServer(Otlp, Stepped, Streams, Accounts, Recovering, Adjusting):
             "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB"],
             "features": [
                 *(["scrape"] if self.allowed else []),
-                *("otlp", "accounts"),
+                *("otlp", "accounts", "elastic"),
                 *(["tenancy"] if self.tokens else []),
             ],
             "limits": LIMITS,

@@ -26,6 +26,7 @@ from mutants import (
     demands,
     dividing,
     doubts,
+    elastic,
     errors,
     estimates,
     faults,
@@ -73,6 +74,7 @@ from mutants.declaration import DECLARED, Mutant
 
 SUBJECTS = (
     accounts,
+    elastic,
     declaring,
     errors,
     writes,

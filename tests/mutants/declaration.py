@@ -22,6 +22,7 @@ from minimal_server.core import Core
 from minimal_server.counting import Counting
 from minimal_server.demanding import Demanding
 from minimal_server.doubting import Doubting
+from minimal_server.elastic import Elastic
 from minimal_server.explaining import Explaining
 from minimal_server.faults import Faults
 from minimal_server.foreseeing import Foreseeing
@@ -105,7 +106,7 @@ SCHEDULED = frozenset(row.id for row in CHECKED if row.profile is Profile.SCH) |
 HELD = frozenset({"SCH-017", "SCH-018", "SCH-019", "RES-011"})
 """Requirements whose checks play hundreds of allocations."""
 
-LONG = HELD | {"SCH-001", "SCH-007", "SCH-014", "FCT-004"}
+LONG = HELD | {"SCH-001", "SCH-007", "SCH-014", "SCH-040", "FCT-004"}
 """Requirements whose checks keep a processor busy for more than a second."""
 
 DECIDING: tuple[type, ...] = (Placing, Sharing, Preempting, Explaining, Choosing, Weighing)
@@ -168,7 +169,7 @@ DISTURBED = frozenset({"RES-007", "RES-008", "RES-009"})
 CARRIED_OUT = FAILED_OVER | DISTURBED | {"RES-005", "RES-006", "RES-010", "RES-012", "RES-014", "RES-016"}
 """Requirements whose checks carry hundreds of plans, choices or changes out."""
 
-JOBBING: tuple[type, ...] = (Jobs, Attempts, Accounts)
+JOBBING: tuple[type, ...] = (Jobs, Attempts, Accounts, Elastic)
 """What answers operations of jobs and nothing else."""
 
 JOBBED = frozenset(row.id for row in CHECKED if row.profile is Profile.JOB)
@@ -283,9 +284,9 @@ SLICES: tuple[Slice, ...] = (
     Slice(JOBBING, JOBBED),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015", "SCH-020"})),
-    Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014", "SCH-020"})),
+    Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014", "SCH-020", "SCH-040"})),
     Slice((Reserving, Allocating), HELD),
-    Slice(DECIDING, SCHEDULED - HELD - {"SCH-001", "SCH-014"}, but=DRAWN_ON),
+    Slice(DECIDING, SCHEDULED - HELD - {"SCH-001", "SCH-014", "SCH-040"}, but=DRAWN_ON),
     Slice(UNDERLYING, SCHEDULED - HELD),
     Slice(SCHEDULING, SCHEDULED),
 )

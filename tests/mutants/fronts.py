@@ -1,8 +1,9 @@
 """Wrong in Pareto fronts: compromises that are missing, and ends that do not follow from their schedules."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from minimal_server.core import Json
+from minimal_server.core import Answer, Json, Request
 from minimal_server.fronts import Placed, Search
 from minimal_server.scene import Scene
 from minimal_server.service import MinimalServer
@@ -47,7 +48,13 @@ class Roomier(Search):
 
     def __init__(self, search: Search) -> None:
         """The same otherwise."""
-        super().__init__(search.options, [2 * devices for devices in search.capacity], search.slot, search.found)
+        super().__init__(
+            search.options,
+            [2 * devices for devices in search.capacity],
+            search.slot,
+            search.found,
+            until=search.until,
+        )
 
 
 @breaks("SCH-001", "SCH-014")
@@ -90,3 +97,26 @@ class FrontsStandTheOtherWayRound(MinimalServer):
     @override
     def thinned(self, points: Sequence[tuple[float, float]], most: int) -> Points:
         return super().thinned(points, most)[::-1]
+
+
+@breaks("SCH-040")
+class LimitedFrontsAreEmpty(MinimalServer):
+    """A front with a time limit holds nothing, as its search has not come to an end."""
+
+    @override
+    def front(self, request: Request) -> Answer:
+        answer = super().front(request)
+        limited = "time_limit" in self.body(request, "ParetoRequest")
+        return replace(answer, body={**answer.body, "solutions": [], "partial": True}) if limited else answer
+
+
+@breaks("SCH-040")
+class PartialFrontsAreNotMarked(MinimalServer):
+    """Of a front with a time limit the quickest schedule is answered, without a mark."""
+
+    @override
+    def front(self, request: Request) -> Answer:
+        answer = super().front(request)
+        limited = "time_limit" in self.body(request, "ParetoRequest")
+        whole = {name: value for name, value in answer.body.items() if name != "partial"}
+        return replace(answer, body={**whole, "solutions": whole["solutions"][:1]}) if limited else answer

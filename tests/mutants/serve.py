@@ -4,12 +4,12 @@ NAME is a mutant, or ``minimal-server`` for the unchanged one; figures of profil
 """
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import commands
 from conforming import Edit, Reply, reply_of
 from minimal_server.__main__ import serve
 from minimal_server.core import Answer
@@ -20,7 +20,6 @@ from mutants import MUTANTS
 from mutants.declaration import Mutant, Service, with_oracle
 from mutants.oracle import Oracle
 
-TESTS = Path(__file__).resolve().parents[1]
 PUBLISHED = Path(kuayu_schemas.__file__).parent / "published"
 MINIMAL_SERVER = "minimal-server"
 
@@ -59,14 +58,8 @@ def options_of(name: str) -> list[str]:
 @contextmanager
 def served(name: str) -> Iterator[str]:
     """Serve the minimal server or a mutant as a process; yields its base URL."""
-    command = [sys.executable, "-m", "mutants.serve", *options_of(name)]
-    process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().rpartition(" ")[2].strip()
-    finally:
-        process.terminate()
-        process.communicate()
+    with commands.target("mutants.serve", *options_of(name)) as url:
+        yield url
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,14 +1,18 @@
 """Pages as exporters really write them: values that cannot be, repetitions, parts, and pages of another exporter."""
 
+import random
 from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kuayu.perception import exposition, page_hints
 from kuayu.perception.collection import CollectionMap, Conversion, Reading
 from kuayu.perception.counters import Counters
 from kuayu.perception.exposition import MalformedExpositionError
 from kuayu.perception.plausibility import Limits
+from kuayu_conformance.exporters.player import PlayedExporter
 from kuayu_schemas import registers
 
 H100 = {"0": Limits(memory_capacity=85e9, power_limit=700.0)}
@@ -280,3 +284,55 @@ def test_openmetrics_is_read() -> None:
     assert len(exposition.parse(page)) == 3
     plain = exposition.parse("# TYPE build info\nbuild_info 1 1700000000250\n")
     assert plain[0].instant == 1_700_000_000_250
+
+
+NAMES = st.sampled_from(["a", "A_b:c", "__x", "le", "a_total", "9", "é", ""])
+BLANKS = st.sampled_from(["", " ", "\t", "  ", "\u00a0", "\r", "\v"])
+VALUES = st.sampled_from(['"', "", "b", "x=y,z", "{c}", "\\\\", '\\"', "\\n", " # ", "\u2028", "#", "'"])
+NUMBERS = st.sampled_from(["1", "-2.5e3", "+Inf", "NaN", "1" * 400, "1" * 5000, "1700000000250", ".5", "0x1", "1_0"])
+
+
+@given(
+    name=NAMES,
+    labels=st.lists(st.tuples(NAMES, BLANKS, VALUES), max_size=3),
+    between=st.sampled_from([",", ", ", ",,", ""]),
+    last=st.sampled_from(["", ",", " "]),
+    braces=st.booleans(),
+    blanks=st.tuples(BLANKS, BLANKS, BLANKS),
+    numbers=st.lists(NUMBERS, min_size=1, max_size=2),
+    ends=st.sampled_from(["", "# EOF\n"]),
+)
+def test_lines_in_the_usual_form_are_read_as_the_parser_reads_them(
+    name: str,
+    labels: list[tuple[str, str, str]],
+    between: str,
+    last: str,
+    braces: bool,
+    blanks: tuple[str, str, str],
+    numbers: list[str],
+    ends: str,
+) -> None:
+    inside = between.join(f'{label}={blank}"{value}"' for label, blank, value in labels) + last
+    line = name + blanks[0] + (f"{{{inside}}}" if braces else "") + blanks[1] + (blanks[2] or " ").join(numbers)
+
+    def read() -> object:
+        try:
+            return [(entry, repr(entry.value)) for entry in exposition.parse(f"{line}\n{ends}")]
+        except MalformedExpositionError:
+            return "malformed"
+
+    found = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exposition, "_plain", lambda *_: [])
+        by_the_parser = read()
+    if "nan" not in repr(found):
+        assert found == by_the_parser
+    assert repr(found) == repr(by_the_parser)
+
+
+def test_pages_of_exporters_are_in_the_usual_form() -> None:
+    page = PlayedExporter("dcgm-exporter", random.Random("usual")).advance(1_700_000_000.0).text
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exposition, "_any", lambda *_: [])
+        read = exposition.parse(page)
+    assert read == exposition.parse(page) != []

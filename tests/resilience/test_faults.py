@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from resilience.watched_nodes import BEGIN, XID, Nodes
 
-from kuayu.resilience.faults import Subject, Watch
+from kuayu.resilience.faults import IdentityConflict, Subject, Watch
 
 
 def test_a_node_that_dies_is_told_within_three_seconds_and_cleared_once_it_has_been_back_for_a_while() -> None:
@@ -109,6 +109,45 @@ def test_a_node_fails_when_its_log_says_so_until_it_is_started_anew() -> None:
     nodes.numbers["north-2"] = 0
     nodes.go(2)
     assert nodes.told()[1:] == [("node_failing", "north-2", False)]
+
+
+def note(watch: Watch, node: str, now: float, domain: str = "north", ago: float = 0.0) -> None:
+    """Telemetry tells of two sources."""
+    watch.note_conflict(IdentityConflict(node, "a counter goes to and fro", now - ago), domain, now)
+
+
+def test_two_sources_are_told_once_and_are_over_ten_minutes_after_the_last_sign_of_them() -> None:
+    watch = Watch()
+    found = []
+    for now in range(0, 1000, 5):
+        if now in {0, 15, 300}:
+            note(watch, "north-2", now)
+        found += watch.look(now)
+    begins, over = found
+    assert (begins.subject, begins.open, begins.since) == (Subject("identity_conflict", "north", "north-2"), True, 0)
+    assert begins.because == "two sources report as it: a counter goes to and fro"
+    assert (over.subject, over.open, over.since) == (begins.subject, False, 900)
+
+
+def test_two_sources_that_were_there_long_ago_are_not_told_and_a_node_that_moves_is_told_of_anew() -> None:
+    watch = Watch()
+    note(watch, "old", 1000.0, ago=601.0)
+    note(watch, "moves", 1000.0)
+    assert [change.subject.node for change in watch.look(1001.0)] == ["moves"]
+    watch.move("moves")
+    note(watch, "moves", 1002.0, "south")
+    found = watch.look(1003.0)
+    assert [(change.subject.domain, change.open) for change in found] == [("north", False), ("south", True)]
+    watch.drop("moves")
+    assert [change.open for change in watch.look(1004.0)] == [False]
+
+
+def test_two_sources_that_were_told_before_a_restart_are_over_in_time() -> None:
+    watch = Watch()
+    watch.resume({}, [Subject("identity_conflict", "north", "north-0")], 100.0)
+    assert watch.look(101.0) == []
+    (over,) = watch.look(701.0)
+    assert (over.open, over.subject.node) == (False, "north-0")
 
 
 def test_what_is_no_longer_registered_is_not_at_fault() -> None:

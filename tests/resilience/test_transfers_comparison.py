@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.transfers.shards_run import Run
-from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Static
-from kuayu_conformance.testbed.transfers.shards_world import FAMILIES, RATIOS, draw
+from kuayu_conformance.testbed.transfers.shard_policies import ON_DEMAND, ONE_AHEAD, Static
+from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, RATIOS, Run, draw
 from kuayu_training.resilience import collectives_compare, shards_compare
 from kuayu_training.resilience.shards_measured import ratios
 from kuayu_training.resilience.shards_policies import InOrder, planned

@@ -24,9 +24,9 @@ from kuayu.scheduling.state import Numbers, Snapshot
 from kuayu_conformance.checks.scheduling.cells import FULL, OTHERS, assignment
 from kuayu_conformance.checks.scheduling.stability import MOST_MIGRATIONS
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import Split

@@ -19,7 +19,7 @@ from kuayu.bench.reference import ReferencePolicy
 from kuayu.bench.snapshots import Snapshots
 from kuayu_conformance.checks.scheduling.scores import Score
 from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill, WeighedCompletion
-from kuayu_conformance.testbed.scheduling.engine.episode import play
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES

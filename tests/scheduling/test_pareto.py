@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import pairwise, permutations, product
 from math import ceil
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -229,7 +230,7 @@ def test_few_jobs_get_the_exact_front(options: list[tuple[Candidate, ...]]) -> N
     pairs = list(product(every, orders))
     batch = trial.run(np.array([candidate for candidate, _ in pairs]), np.array([order for _, order in pairs]))
     points = list(zip(batch.period.tolist(), batch.money.tolist(), strict=True))
-    found = search(options, ROOM, 10.0, 1000)
+    found, _ = search(options, ROOM, 10.0, 1000)
     for period, money in points:
         assert any(each.period <= period + 1e-6 and each.money <= money + 1e-6 for each in found)
     assert all(one.period < other.period and one.money > other.money for one, other in pairwise(found))
@@ -249,7 +250,7 @@ def test_few_jobs_get_the_front_of_the_integer_programme(options: list[tuple[Can
         )
         for number, each in enumerate(options)
     )
-    found = search(options, ROOM, 10.0, 1000)
+    found, _ = search(options, ROOM, 10.0, 1000)
     for point in exact_front(Instance(tasks, tuple(ROOM.tolist()), 10.0)):
         assert any(each.period <= point.period * 1.001 and each.money <= point.money * 1.001 for each in found)
 
@@ -281,6 +282,31 @@ def test_many_jobs_get_a_front_as_well() -> None:
     found = ends(asked(state(domains, [link("a", "b")], *jobs), solutions=20))
     assert len(found) > 5
     assert all(one[0] < other[0] and one[1] > other[1] for one, other in pairwise(found))
+
+
+def many(jobs: int) -> dict[str, Any]:
+    """Two domains for whose devices so many jobs wait that a search goes on for seconds."""
+    queue = [job(f"j{n}", 1 + n % 5, 600.0 * (1 + n % 7), gigabytes=float(n)) for n in range(jobs)]
+    return state([domain("a", 16), domain("b", 8, "fast")], [link("a", "b")], *queue)
+
+
+@pytest.mark.parametrize("jobs", [20, 200])
+def test_when_its_time_is_over_a_search_answers_what_it_has_and_says_so(jobs: int) -> None:
+    """Time that was over when the search began is the shortest there can be: there is a schedule all the same."""
+    answer = front({"state": many(jobs), "slot": SLOT, "time_limit": 1.0}, begun=monotonic() - 1.0)  # type: ignore[arg-type]
+    assert answer["partial"]
+    assert [len(each["jobs"]) for each in answer["solutions"]] == [jobs]
+
+
+def test_more_time_brings_more_and_enough_of_it_brings_all() -> None:
+    few = many(4)
+    whole = asked(few)
+    assert "partial" not in whole
+    assert ends(asked(few, time_limit=600.0)) == ends(whole)
+    assert "partial" not in asked(few, time_limit=600.0)
+    some, later = (ends(asked(many(40), time_limit=limit)) for limit in (0.1, 600.0))
+    assert len(some) < len(later)
+    assert all(any(p <= q and m <= n for p, m in later) for q, n in some)
 
 
 def test_the_same_request_gets_the_same_answer() -> None:

@@ -93,6 +93,16 @@ STANDARD: Body = {
         ],
         "exporters": [{"id": "dcgm", "version": "4.5", "device_label": "gpu"}],
     },
+    "stability": {
+        "requirements": {"COM-001": "stable", "COM-002": "provisional"},
+        "features": {"tenancy": "provisional"},
+        "operations": {
+            "GET /v1/things": "stable",
+            "PUT /v1/things/{id}": "provisional",
+            "POST /v1/things/{id}": {"mark": "deprecated", "since": "1.2.0", "until": "1.3.0"},
+        },
+        "indicators": {"CMP-1": "stable"},
+    },
     "problems": {"problems": [{"name": "not-found", "status": 404, "retryable": False, "title_en": "Not found"}]},
     "classes": {
         "Thing": {
@@ -182,6 +192,7 @@ def version(body: Body) -> Version:
         {"$defs": classes},
         {"$defs": readers},
         json.loads(json.dumps(interface).replace("#/$defs/", "#/components/schemas/")),
+        body["stability"],
     )
 
 
@@ -265,6 +276,10 @@ EXAMPLES: list[tuple[Severity, str, Edit]] = [
     ("breaking", "row-changed", setting("indicators/exporters/0/device_label", "card")),
     ("breaking", "row-changed", setting("problems/problems/0/status", 410)),
     ("editorial", "row-reworded", setting("indicators/indicators/0/measures/0/name_en", "Electric power")),
+    # marks of stability
+    ("breaking", "mark-lowered", setting("stability/requirements/COM-001", "provisional")),
+    ("additive", "mark-raised", setting("stability/requirements/COM-002", "stable")),
+    ("additive", "item-deprecated", setting("stability/operations/GET ~v1~things", {"mark": "deprecated"})),
     # classes that are sent
     ("breaking", "class-withdrawn", without("classes/Verb")),
     ("additive", "class-added", setting("classes/More", {"type": "object", "description": "More."})),
@@ -439,6 +454,56 @@ def test_the_heaviest_come_first_in_markdown_and_json() -> None:
 def test_the_next_number_follows_from_what_changed(version_: str, severities: list[Severity], expected: str) -> None:
     found = [Change(severity, "note-changed", "requirement COM-001", "title") for severity in severities]
     assert next_version(version_, found) == expected
+
+
+WITHDRAWN_TOUCH = without("interface/paths/~v1~things~{id}/post")
+
+
+@pytest.mark.parametrize(
+    ("edit", "place", "mark", "permitted"),
+    [
+        (setting(f"{ROW}/modal", "should"), "requirement COM-001", "stable", False),
+        (setting("requirements/requirements/1/modal", "should"), "requirement COM-002", "provisional", True),
+        (without("requirements/requirements/1"), "requirement COM-002", "provisional", True),
+        (setting("requirements/profiles/0/features", []), "profile COM", "provisional", True),
+        (without(f"{LIST}/responses/404"), "GET /v1/things, answer 404", "stable", False),
+        (setting(f"{PUT}/requestBody/content", {}), "PUT /v1/things/{}, body", "provisional", True),
+        (setting("indicators/indicators/0/measures/0/unit", "kW"), "measure CMP-1 power", "stable", False),
+        (setting("indicators/exporters/0/device_label", "card"), "exporter dcgm", "", False),
+        (setting(f"{THING}/properties/size/maximum", 9), "class Thing, member size", "provisional", True),
+        (without(f"{RECORD}/properties/age/minimum"), "class Record, member age", "stable", False),
+        (WITHDRAWN_TOUCH, "POST /v1/things/{}", "deprecated", False),
+        (setting(f"{POST}/operationId", "nudge"), "POST /v1/things/{}", "deprecated", False),
+    ],
+)
+def test_a_breaking_change_is_told_with_the_mark_that_its_item_had(
+    edit: Edit, place: str, mark: str, permitted: bool
+) -> None:
+    found = [one for one in changes(edit) if one.severity == "breaking" and one.place == place]
+    assert found
+    assert {(one.mark, one.permitted) for one in found} == {(mark, permitted)}
+
+
+def test_a_deprecated_item_is_withdrawn_in_the_version_that_it_names_and_not_before() -> None:
+    def edit(body: Body) -> None:
+        WITHDRAWN_TOUCH(body)
+        body["requirements"]["spec_version"] = "1.3.0"
+
+    (found,) = (one for one in changes(edit) if one.rule == "operation-withdrawn")
+    assert (found.mark, found.permitted) == ("deprecated", True)
+
+
+def test_what_a_mark_permits_is_told_apart_and_takes_no_major_version() -> None:
+    edited = deepcopy(STANDARD)
+    setting("requirements/requirements/1/modal", "should")(edited)
+    report = compare(version(STANDARD), version(edited))
+    assert report.next_version == "1.3.0"
+    assert "0 of stable items, 1 permitted by the mark of their item, 0 of others" in as_markdown(report)
+    setting(f"{ROW}/modal", "should")(edited)
+    report = compare(version(STANDARD), version(edited))
+    assert report.next_version == "2.0.0"
+    text = as_markdown(report)
+    assert text.index("| stable: not permitted by it |") < text.index("| provisional: permitted |")
 
 
 # Real folders and commits.

@@ -58,6 +58,29 @@ def test_every_requirement_is_said_once_in_a_clause_and_tested_once_in_annex_a(l
     assert sorted(tested) == sorted(f"test-{name}" for name in register)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_requirement_feature_operation_and_indicator_stands_with_its_mark(language: Language) -> None:
+    register, text = sources().stability, document(language).markdown
+    names = {row["mark"]: row[f"name_{language}"] for row in register["marks"]}
+    word = {"zh": "稳定性", "en": "Stability"}[language]
+    for name, mark in register["requirements"].items():
+        test = text.partition(f"{{#test-{name}}}")[2].partition("\n\n#")[0]
+        assert re.search(rf"\*\*{word}\*\*(：|: ){names[mark]}$", test, re.MULTILINE), name
+    for name, mark in register["features"].items():
+        assert re.search(rf"`{name}`(（| \(){names[mark]}", text), name
+    operations = {
+        f"{method.upper()} {path}": row
+        for path, item in sources().openapi["paths"].items()
+        for method, row in item.items()
+    }
+    for name, mark in register["operations"].items():
+        table = text.partition(f"{{#operation-{operations[name]['operationId']}}}")[2].partition("\n\n#")[0]
+        assert f"| {word} |   |   | {names[mark]} |" in table, name
+    for name, mark in register["indicators"].items():
+        described = text.partition(f"{{#indicator-{name}}}")[2].partition("\n\n#")[0]
+        assert re.search(rf"^{word}(：|: ){names[mark]}[。.]$", described, re.MULTILINE), name
+
+
 def test_the_test_of_a_requirement_names_the_subclause_that_says_it() -> None:
     headings = document("zh").headings
     levels = next(heading for heading in headings if heading.title == "专规、子专规、特性与级别")
@@ -141,10 +164,13 @@ def test_formulas_become_tex() -> None:
         r"{\sum _{k} \frac{\mathrm{weight}_{k}(t)}{\mathrm{ratio}_{k}(d,t)}}"
     )
     assert formulas.to_tex("*q* = (1 + (*D* − 1)^2)^(1/3)") == (r"q={\left(1+{\left(D-1\right)}^{2}\right)}^{1/3}")
+    decayed = "*u* = ∫ *x*(*s*) × 2<sup>−(*t* − *s*) / *H*</sup> d*s*"
+    assert formulas.is_formula(decayed)
+    assert formulas.to_tex(decayed) == r"u=\int \, x(s)\times 2^{-(t-s)\, /\, H}\, \mathrm{d}s"
     assert not formulas.is_formula("工作量为 *w* = *u* *n*₀ · `step_time` 的一步耗时 *s* = *w* / rate。")
     number = re.compile(r"\n\$\$.*\\text\{\u2003\u2003\((\d+)\)\}\$\$")
     numbered = [number.findall(document(language).markdown) for language in LANGUAGES]
-    assert numbered == [[str(place) for place in range(1, 8)]] * 2
+    assert numbered == [[str(place) for place in range(1, 9)]] * 2
 
 
 @pytest.fixture

@@ -92,6 +92,43 @@ class Example:
     advice: str
 
 
+REVISED = "2026-11-26T12:15:00.000Z"
+INDICATORS = [
+    {"id": "CMP-1", "measures": [{"name": "peak"}]},
+    {"id": "STA-1", "measures": [{"name": "use", "collection": [{"exporter": "dcgm"}]}]},
+]
+ANNOUNCED = {"mark": "deprecated", "since": "0.2.0", "until": "0.3.0", "instead_en": "COM-009", "instead_zh": "COM-009"}
+PROMISES = "| mark | promise |\n|---|---|\n| stable | It stays. |\n| deprecated | It goes. |\n"
+PROMISES_ZH = "| 标记 | 承诺 |\n|---|---|\n| 稳定 | 不变。 |\n| 弃用 | 撤销。 |\n"
+
+
+def marked(en: str = PROMISES, rows: list[dict[str, Any]] | None = None, **kinds: Any) -> Specification:
+    """Specification of one item of each kind with its mark; ``kinds`` replaces marks."""
+    marks = [
+        {"mark": "stable", "name_en": "stable", "name_zh": "稳定", "promise_en": "It stays.", "promise_zh": "不变。"},
+        {
+            "mark": "deprecated",
+            "name_en": "deprecated",
+            "name_zh": "弃用",
+            "promise_en": "It goes.",
+            "promise_zh": "撤销。",
+        },
+    ]
+    stability = {
+        "marks": marks,
+        "requirements": {"COM-001": "stable"},
+        "features": {"scrape": "stable"},
+        "operations": {"GET /v1/nodes": "stable"},
+        "indicators": {"STA-1": "stable", "CMP-1": ANNOUNCED},
+    } | kinds
+    requirements = {"requirements": rows or [row(feature="scrape")], "profiles": [MET]}
+    return replace(
+        clause(en, PROMISES_ZH),
+        registers={"requirements": requirements, "indicators": {"indicators": INDICATORS}, "stability": stability},
+        operations=frozenset({"GET /v1/nodes"}),
+    )
+
+
 EXAMPLES = {
     "one-keyword": Example(
         clause("A node shall work, and it shall rest. [COM-001]"),
@@ -211,6 +248,16 @@ EXAMPLES = {
         replace(clause("GET /v1/nodes lists them."), operations=frozenset({"GET /v1/nodes"})),
         "GET /v1/knots is not in the published",
     ),
+    "item-marked": Example(marked(requirements={}), marked(), "has no mark; add it under requirements"),
+    "mark-earned": Example(
+        marked(rows=[row(feature="scrape", revised=REVISED)]), marked(), "its method was revised in this version"
+    ),
+    "deprecation-told": Example(
+        marked(requirements={"COM-001": {**ANNOUNCED, "instead_zh": ""}}),
+        marked(requirements={"COM-001": ANNOUNCED}),
+        "does not say instead_zh",
+    ),
+    "promise-stated": Example(marked(PROMISES.replace("stays", "may change")), marked(), "its table of marks is not"),
     "reference-resolves": Example(
         clause("# Data\n\n## Form\n\nSee [Data](com-06-data.md#forms)."),
         clause("# Data\n\n## Form\n\nSee [Data](com-06-data.md#form)."),
@@ -287,6 +334,14 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("register-text", registered(clause("A node rests.", "节点应工作。[COM-001]"), row())),
         ("register-text", registered(SENTENCES, row(clause="com-08-writes"))),
         ("register-text", registered(SENTENCES)),
+        ("item-marked", marked(operations={"GET /v1/nodes": "stable", "GET /v1/links": "stable"})),
+        ("item-marked", marked(features={"scrape": "firm"})),
+        ("mark-earned", marked(rows=[row(feature="scrape", check=None)])),
+        ("mark-earned", marked(rows=[row()])),
+        ("mark-earned", marked(indicators={"STA-1": "stable", "CMP-1": "stable"})),
+        ("deprecation-told", marked(requirements={"COM-001": {**ANNOUNCED, "until": "0.2.1"}})),
+        ("deprecation-told", marked(requirements={"COM-001": "deprecated"})),
+        ("deprecation-told", marked(requirements={"COM-001": {"mark": "stable"}})),
         ("operation-published", features(sub_profiles=[])),
         ("feature-required", features(requirements=[row(profile="MET", feature="otlp")])),
     ],

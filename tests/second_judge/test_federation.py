@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.checks.scheduling.cells import NODES, SITES
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Weather
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import JobKind

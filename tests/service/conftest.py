@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from commands import SERVING, Started, prefork_server
+from commands import Started, service_server
 
 QUIET = ("serve", "--log-level", "warning", "--no-prepare")
 PATIENCE = 60.0
@@ -24,12 +24,19 @@ JsonObject = dict[str, Any]
 class Service:
     """A running service.
 
+    Args:
+        database: Its database.
+        options: Further ones of its command.
+        port: Where it listens; a free one where it is 0.
+        spawns: Whether its workers are its children, each of which imports all that it needs, as they are elsewhere.
+
     Attributes:
         url: Where it answers.
         client: A client without credentials.
     """
 
-    def __init__(self, database: str, *options: str, port: int = 0) -> None:
+    def __init__(self, database: str, *options: str, port: int = 0, spawns: bool = False) -> None:
+        self._spawns = spawns
         self.database = database
         self.options = options
         self.port = port or free_port()
@@ -41,7 +48,7 @@ class Service:
         """Start it and wait until it answers."""
         arguments = [*QUIET, "--port", str(self.port), "--database", self.database, *self.options]
         with Path(os.devnull).open("r+b") as nothing:
-            self.process = prefork_server(SERVING).start(arguments, [nothing, nothing, OURS])
+            self.process = service_server(spawns=self._spawns).start(arguments, [nothing, nothing, OURS])
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -123,8 +130,8 @@ def start_service(tmp_path: Path) -> Iterator[StartService]:
     """Starts services that end with the test."""
     services: list[Service] = []
 
-    def start(*options: str, database: str | None = None, port: int = 0) -> Service:
-        service = Service(database or f"sqlite:///{tmp_path / 'kuayu.db'}", *options, port=port)
+    def start(*options: str, database: str | None = None, port: int = 0, spawns: bool = False) -> Service:
+        service = Service(database or f"sqlite:///{tmp_path / 'kuayu.db'}", *options, port=port, spawns=spawns)
         services.append(service)
         service.start()
         return service

@@ -164,7 +164,9 @@ def besieged(folder: Path) -> Iterator[Service]:
     tokens = folder / "tokens"
     tokens.write_text(f"attacker={hash_of(ATTACKER)}\nvictim={hash_of(VICTIM)}\n", encoding="utf-8")
     tokens.chmod(0o600)
-    service = Service(f"sqlite:///{folder / 'kuayu.db'}", "--prepare", "--token-file", str(tokens))  # as it is run
+    service = Service(
+        f"sqlite:///{folder / 'kuayu.db'}", "--prepare", "--token-file", str(tokens), spawns=True
+    )  # as it is run
     service.start()
     try:
         for token, nodes in ((ATTACKER, ["a"]), (VICTIM, [f"n{number}" for number in range(NODES)])):

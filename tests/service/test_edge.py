@@ -6,11 +6,13 @@ import signal
 import socket
 import stat
 import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from commands import SERVING, prefork_server
+from commands import service_server
 from service.conftest import QUIET, Service, StartService, free_port, problem
 
 from kuayu.service.auth import TokenFile, TokenFileError, hash_of
@@ -52,23 +54,42 @@ def test_a_head_of_usual_size_is_taken(shared: Service) -> None:
     assert shared.client.get("/v1/health", headers=headers).status_code == 200
 
 
+HEADS = (b"", b"GET /v1/health HTTP/1.1\r\nHost: x\r\n", b"\r\n")
+"""Beginnings of heads."""
+BODY = b"POST /v1/samples HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+"""A head, and the beginning of its body."""
+WAITING = b"GET /v1/actions?domain=waiting&wait=1 HTTP/1.1\r\nHost: x\r\n\r\n"
+LATE = b"GET / HTTP/1.1\r\n"
+"""The beginning of a head that comes after requests which are waited for."""
+
+
+@pytest.fixture(scope="module")
+def unfinished(shared: Service) -> Mapping[bytes, tuple[bytes, float]]:
+    """What is answered to who does not go on after a beginning, and after how many seconds; asked beside each other."""
+    shared.put("/v1/domains/waiting", {"id": "waiting"}).raise_for_status()
+
+    def ask(begin: bytes) -> tuple[bytes, float]:
+        began = time.monotonic()
+        with connect(shared) as connection:
+            connection.sendall(begin)
+            return answer_of(connection), time.monotonic() - began
+
+    begins = (*HEADS, BODY, WAITING * 2 + LATE)
+    with ThreadPoolExecutor(len(begins)) as pool:
+        return dict(zip(begins, pool.map(ask, begins), strict=True))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("begin", [b"", b"GET /v1/health HTTP/1.1\r\nHost: x\r\n", b"\r\n"])
-def test_who_does_not_finish_a_head_is_told_so(shared: Service, begin: bytes) -> None:
-    began = time.monotonic()
-    with connect(shared) as connection:
-        connection.sendall(begin)
-        answer = answer_of(connection)
+@pytest.mark.parametrize("begin", HEADS)
+def test_who_does_not_finish_a_head_is_told_so(unfinished: Mapping[bytes, tuple[bytes, float]], begin: bytes) -> None:
+    answer, seconds = unfinished[begin]
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert time.monotonic() - began < 15
+    assert seconds < 15
 
 
 @pytest.mark.slow
-def test_a_body_that_does_not_come_is_not_waited_for(shared: Service) -> None:
-    head = b"POST /v1/samples HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
-    with connect(shared) as connection:
-        connection.sendall(head)
-        answer = answer_of(connection)
+def test_a_body_that_does_not_come_is_not_waited_for(unfinished: Mapping[bytes, tuple[bytes, float]]) -> None:
+    answer, _ = unfinished[BODY]
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"retry-after: 1\r\n" in answer.lower()
 
@@ -164,15 +185,22 @@ def test_who_is_refused_before_the_body_was_read_gets_the_answer(shared: Service
         (b"GET / HTTP/1.1\r\nLong: " + b"x" * 1_000_000, 431),
         (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200, 431),
         (b"no request\r\n\r\n", 400),
-        pytest.param(b"GET / HTTP/1.1\r\n", 408, marks=pytest.mark.slow),
     ],
 )
 def test_who_is_refused_is_answered_in_turn(shared: Service, rest: bytes, status: int) -> None:
     shared.put("/v1/domains/waiting", {"id": "waiting"}).raise_for_status()
-    waiting = b"GET /v1/actions?domain=waiting&wait=1 HTTP/1.1\r\nHost: x\r\n\r\n"
     with connect(shared) as connection:
-        connection.sendall(waiting * 2 + rest)
-        found = answer_of(connection)
+        connection.sendall(WAITING * 2 + rest)
+        refused_in_turn(answer_of(connection), status)
+
+
+@pytest.mark.slow
+def test_who_does_not_finish_is_answered_in_turn(unfinished: Mapping[bytes, tuple[bytes, float]]) -> None:
+    refused_in_turn(unfinished[WAITING * 2 + LATE][0], 408)
+
+
+def refused_in_turn(found: bytes, status: int) -> None:
+    """Two requests that were waited for have been answered, and then one was refused."""
     assert [int(code) for code in re.findall(rb"HTTP/1.1 (\d+) ", found)] == [200, 200, status]
     assert found.lower().count(b"connection: close") == 1
     assert b"application/problem+json" in found
@@ -211,9 +239,7 @@ def refused(*options: str) -> str:
     """What ``kuayu serve`` complains of."""
     read, write = os.pipe()
     with Path(os.devnull).open("r+b") as nothing:
-        process = prefork_server(SERVING).start(
-            [*QUIET, "--port", str(free_port()), *options], [nothing, nothing, write]
-        )
+        process = service_server().start([*QUIET, "--port", str(free_port()), *options], [nothing, nothing, write])
     os.close(write)
     try:
         assert process.wait(60) == 1

@@ -435,14 +435,16 @@ def test_workers_leave_it_to_the_service_when_to_stop() -> None:
     assert before == after
 
 
-def test_workers_end_with_a_service_that_was_killed(start_service: StartService) -> None:
-    service = start_service()
+@pytest.mark.parametrize("spawns", [True, False])
+def test_workers_end_with_a_service_that_was_killed(start_service: StartService, spawns: bool) -> None:
+    """Whether they are its own, or forked from what tests have prepared (``commands.WorkerContext``)."""
+    service = start_service(spawns=spawns)
+    before = set(psutil.Process().children(recursive=True))
     answered(service, INDICES, index_request())
-    assert service.process is not None
-    workers = psutil.Process(service.process.pid).children(recursive=True)
+    workers = set(psutil.Process().children(recursive=True)) - before
     assert workers
     service.stop(signal.SIGKILL)
-    _, alive = psutil.wait_procs(workers, timeout=PATIENCE)
+    _, alive = psutil.wait_procs(list(workers), timeout=PATIENCE)
     assert alive == []
 
 

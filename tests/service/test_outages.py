@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from commands import SERVING, run
+from commands import run, service_server
 from engine.agent_process import AgentProcess
 from engine.ledger import Sender, compare
 from service import postgres_server
@@ -156,7 +156,7 @@ def test_a_write_whose_answer_was_lost_is_known_to_the_service_afterwards(
 
 
 def second(database: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return run(*QUIET, "--port", "0", "--database", database, *options, timeout=60, modules=SERVING)
+    return run(*QUIET, "--port", "0", "--database", database, *options, timeout=60, server=service_server())
 
 
 @pytest.mark.postgres

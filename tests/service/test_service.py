@@ -8,7 +8,7 @@ import httpx
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from commands import SERVING, run
+from commands import run, service_server
 from service.conftest import QUIET, Service, StartService, problem
 from sqlalchemy import select
 
@@ -110,7 +110,7 @@ def test_every_measure_of_the_model_has_a_column() -> None:
 
 
 def serve(*options: str) -> subprocess.CompletedProcess[str]:
-    return run(*QUIET, *options, timeout=60, modules=SERVING)
+    return run(*QUIET, *options, timeout=60, server=service_server())
 
 
 def test_a_busy_port_is_told_in_words(shared: Service, tmp_path: Path) -> None:

@@ -102,10 +102,10 @@ class Folder:
         found: JobObject = json.loads(self.kuayu("jobs", name, "--json"))
         return found
 
-    def await_job(self, reached: Callable[[JobObject], bool], what: str) -> JobObject:
+    def await_job(self, reached: Callable[[JobObject], bool], what: str, name: str = "job-1") -> JobObject:
         """A job once something is so."""
         deadline = time.monotonic() + PATIENCE_S
-        while not reached(job := self.job()):
+        while not reached(job := self.job(name)):
             assert time.monotonic() < deadline, f"{what}: {job} {self.complaints()}"
             time.sleep(0.5)
         return job
@@ -242,4 +242,81 @@ def test_what_was_stopped_with_everything_goes_on_at_the_next_start(folder: Fold
     assert begun
     assert int(begun[0]) >= 5
     assert folder.kuayu("cancel", "job-1", "--wait").startswith("job-1 cancelled")
+    assert folder.end() == 0
+
+
+def world_sizes(folder: Folder, name: str) -> list[tuple[int, int, int]]:
+    """Processes of each attempt of a job, from which step they went on, and from which they were told to, in order."""
+    log = folder.kuayu("logs", name)
+    found = re.findall(r"rank 0 of ([0-9]+), process [0-9]+, from step ([0-9]+), told ([0-9]+)", log)
+    losses: dict[int, str] = {}
+    for step, loss in re.findall(r"step ([0-9]+) loss ([0-9.]+)", log):
+        assert losses.setdefault(int(step), loss) == loss  # what was done twice came to the same
+    assert sorted(losses) == list(range(1, max(losses) + 1))  # and no step is missing
+    return [(int(world), int(begun), int(told)) for world, begun, told in found]
+
+
+@pytest.mark.slow
+def test_jobs_grow_onto_devices_that_come_free_and_shrink_for_one_that_waits(folder: Folder) -> None:
+    """On real processes: all ranks of an attempt know its size, and each goes on from the checkpoint before."""
+    folder.up("--devices", "4")
+    long = ("--set", "duration=100h", "--set", "devices.least=1", "--set", "devices.most=4")
+
+    def reached(name: str, attempt: int, step: int) -> JobObject:
+        def there(job: JobObject) -> bool:
+            return (job["state"], job["attempt"]) == ("running", attempt) and job.get("checkpoint_step", 0) >= step
+
+        return folder.await_job(there, f"{name} does not come to attempt {attempt} and step {step}", name)
+
+    # Two of four devices are taken for long: the other job has what is left, and all of them when they come free.
+    folder.kuayu(
+        "submit",
+        "train.yaml",
+        "--set",
+        "name=holder",
+        "--set",
+        "checkpoint=of-holder",
+        "--set",
+        "devices=2",
+        "--set",
+        "duration=1000h",
+    )
+    folder.await_job(lambda job: job["state"] == "running", "it does not run", "holder")
+    folder.kuayu("submit", "train.yaml", "--set", "name=grows", "--set", "checkpoint=of-grows", *long)
+    known = reached("grows", 1, 5)["checkpoint_step"]
+    folder.kuayu("cancel", "holder", "--wait")
+    grown = reached("grows", 2, known + 10)
+    reason = next(change["reason"] for change in grown["transitions"] if change["state"] == "restarting")
+    assert "grown to 4 of at most 4" in reason
+    assert "grown to 4 of at most 4" in folder.kuayu("why", "grows").replace("\n", " ")
+    [(first, begun, _), (second, again, told)] = world_sizes(folder, "grows")
+    assert (first, begun, second) == (2, 0, 4)
+    assert again == told >= known
+    assert grown["failures"] == 0
+    folder.kuayu("cancel", "grows", "--wait")
+
+    # A job has all devices; a short one comes, and it makes room for that.
+    folder.kuayu("submit", "train.yaml", "--set", "name=shrinks", "--set", "checkpoint=of-shrinks", *long)
+    known = reached("shrinks", 1, 5)["checkpoint_step"]
+    folder.kuayu(
+        "submit",
+        "train.yaml",
+        "--set",
+        "name=short",
+        "--set",
+        "checkpoint=of-short",
+        "--set",
+        "devices=2",
+        "--set",
+        "duration=10min",
+    )
+    shrunk = reached("shrinks", 2, known + 10)
+    folder.await_job(lambda job: job["state"] == "running", "nobody makes room for it", "short")
+    reason = next(change["reason"] for change in shrunk["transitions"] if change["state"] == "restarting")
+    assert "shrunk to 2 to make room for short" in reason
+    [(first, begun, _), (second, again, told)] = world_sizes(folder, "shrinks")
+    assert (first, begun, second) == (4, 0, 2)
+    assert again == told >= known
+    assert shrunk["failures"] == 0
+    folder.kuayu("cancel", "shrinks", "short", "--wait")
     assert folder.end() == 0

@@ -177,7 +177,7 @@ def test_no_part_of_a_token_is_logged(tmp_path: Path) -> None:
     audit = tmp_path / "audit.jsonl"
     typed = ["serve", "--log-level", "debug", "--port", str(service.port), "--database", service.database]
     with said.open("wb") as log, Path("/dev/null").open("rb") as nothing:
-        program = commands.prefork_server(commands.SERVING).start(
+        program = commands.service_server().start(
             [*typed, *service.options, "--audit-log", str(audit)], [nothing, log, log]
         )
     try:
@@ -500,7 +500,7 @@ _STORE = _Store()
 
 
 def serve(*options: str) -> "subprocess.CompletedProcess[str]":
-    return commands.run("serve", *options, modules=commands.SERVING)
+    return commands.run("serve", *options, server=commands.service_server())
 
 
 def test_what_cannot_be_is_said_before_anything_is_served(tmp_path: Path) -> None:

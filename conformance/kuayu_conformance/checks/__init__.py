@@ -58,12 +58,12 @@ CHECKS: tuple[Listed, ...] = (
     Listed("dem_phases", "demand.training_phases"),
     Listed("dem_layouts", "demand.layouts"),
     Listed("dem_law", "demand.law"),
-    Listed("dem_sizing", "demand.sizing", extra="simulation"),
+    Listed("dem_sizing", "demand.sizing", longer=("DEM-003",), extra="simulation"),
     Listed("fct_names", "forecast.references", extra="simulation"),
     Listed("fct_whole", "forecast.consistency", extra="simulation"),
     Listed("fct_waveforms", "forecast.waveforms", extra="simulation"),
     Listed("fct_phases", "forecast.curve_phases", extra="simulation"),
-    Listed("fct_quantiles", "forecast.quantiles", extra="simulation"),
+    Listed("fct_quantiles", "forecast.quantiles", long=True, extra="simulation"),
     Listed("fct_accuracy", "forecast.accuracy", extra="simulation"),
     Listed("sch_names", "scheduling.references"),
     Listed("sch_soundness", "scheduling.soundness", needs=("SCH", "SCH/decisions", "SCH/routes")),
@@ -75,6 +75,7 @@ CHECKS: tuple[Listed, ...] = (
     Listed("sch_interruptions", "scheduling.interruptions"),
     Listed("sch_overtaking", "scheduling.overtaking"),
     Listed("sch_pareto", "scheduling.pareto", extra="simulation"),
+    Listed("sch_front_limits", "scheduling.front_limits", extra="simulation"),
     Listed("sch_explained", "scheduling.explanations", extra="simulation"),
     Listed("sch_contradictions", "scheduling.contradictions"),
     Listed("sch_coordination", "scheduling.coordination"),
@@ -98,6 +99,7 @@ CHECKS: tuple[Listed, ...] = (
     Listed("job_order", "jobs.order"),
     Listed("job_accounts", "jobs.accounts"),
     Listed("job_quotas", "jobs.quotas"),
+    Listed("job_elastic", "jobs.elastic"),
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (schemas.CHECK,)

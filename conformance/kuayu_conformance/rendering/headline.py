@@ -151,7 +151,7 @@ def meaning(view: View) -> Words:
 def coverage(view: View) -> Words:
     """How much of the standard the verdict speaks for."""
     total, untested = len(view.entries), len(view.in_state(UNTESTED))
-    selection, longer = len(view.report.selection), len(view.left_to_longer_runs)
+    selection, longer = len(view.report.selection), [entry.id for entry in view.left_to_longer_runs]
     en = f"The standard has {total} requirements; {untested} of them have no check yet."
     zh = f"标准共有 {total} 项要求，其中 {untested} 项尚无检验。"
     if selection:
@@ -162,8 +162,9 @@ def coverage(view: View) -> Words:
         en += f" Whoever made the run excluded {len(excluded)} of them ({names}), which were not tested."
         zh += f"运行者从本次运行中排除了 {len(excluded)} 项（{names}），未予测试。"
     if longer:
-        en += f" A smoke run has no time for {longer} of them, which longer runs measure."
-        zh += f"冒烟运行不含耗时较长的 {longer} 项，须以更高级别运行测量。"
+        names = shorten(", ".join(longer), _LONGEST_NAMES)
+        en += f" A smoke run has no time for {len(longer)} of them ({names}), which longer runs measure."
+        zh += f"冒烟运行不含耗时较长的 {len(longer)} 项（{names}），须以更高级别运行测量。"
     if view.report.called_off:
         en += f" The run ended before all checks had ({shorten(view.report.called_off, 200)}); what is left is open."
         zh += f"本次运行提前结束（{shorten(view.report.called_off, 200)}），其余项目未判定。"

@@ -52,6 +52,10 @@ def summary(report: ConformanceReport, language: Language = "en") -> RenderableT
     excluded = [_exclusion(entry, language) for entry in view.in_state(EXCLUDED)]
     verdict = Text(visible(headline(view).in_(language)), style="bold")
     lines = [Text(visible(item.in_(language)), style="dim") for item in claimed(view)]
+    if longer := [entry.id for entry in view.left_to_longer_runs]:
+        again = " ".join(f"--requirement {name}" for name in longer)
+        left = Words(f"Left to longer runs: --level quick {again}", f"留待更高级别运行：--level quick {again}")
+        lines.append(Text(visible(left.in_(language)), style="dim"))
     return Group(table, Text(), *explained, *excluded, *([Text()] if excluded else []), verdict, *lines)
 
 

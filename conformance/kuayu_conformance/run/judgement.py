@@ -6,14 +6,15 @@ import multiprocessing
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kuayu_conformance import corpora
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.check import Check, Exchanges
+from kuayu_conformance.check import Check, Exchanges, RunCheck
+from kuayu_conformance.claims import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.episode import Episode, FellBehind, NotTestable, SetUpFailed
 from kuayu_conformance.extras import command, lacking
 from kuayu_conformance.findings import Claim, Finding
@@ -113,25 +114,30 @@ def judge(
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
     kept: KeptScores | None = None,
+    processes: int = 1,
 ) -> ConformanceReport:
     """The report that follows from a transcript, the measurements and traces that it names, and nothing else.
 
     ``data`` is the folder of those that do not come with the suite; ``passed`` is told how much of a long check has
     been judged: its name, parts that are through, and all of them. What is ``kept`` need not be computed again.
+    Several ``processes`` judge checks side by side, and then nobody is told what has ``passed``.
 
     Raises:
         TranscriptError: The transcript lacks what every run begins with, or data that it names are not at hand.
     """
     plan = plan_of(transcript, data, kept=kept)
     header = transcript.header
-    results: Results = {}
-    exchanges: list[tuple[str, Any, Answer]] = []
-    for check in plan.checks():
-        found, asked = _judged_again(check, transcript, plan, passed)
-        results |= found
-        exchanges += asked
-    results |= judge_whole_run(plan, tuple(exchanges), transcript.called_off)
-    ordered = [results.get(r.id) or _left_out(r, plan) for r in testable()]
+    checks = plan.checks()
+    if _can_fork(checks, processes):
+        results = _judged_side_by_side(checks, transcript, plan, processes)
+    else:
+        results, exchanges = {}, list[tuple[str, Any, Answer]]()
+        for check in checks:
+            found, asked = _judged_again(check, transcript, plan, passed)
+            results |= found
+            exchanges += asked
+        results |= judge_whole_run(plan, tuple(exchanges), transcript.called_off)
+    ordered = [results.get(r.id) or _left_out(r, plan, header["target"]) for r in testable()]
     return ConformanceReport(
         spec_version=header["spec_version"],
         suite_version=header["suite_version"],
@@ -174,20 +180,35 @@ def judge_some(
     plan = plan_of(transcript, data, wanted, kept)
     checks = list(filter(wanted, plan.checks()))
     results: Results = {}
-    if processes == 1 or len(checks) == 1 or "fork" not in multiprocessing.get_all_start_methods():
+    if not _can_fork(checks, processes):
         for check in checks:
             results |= _judged_again(check, transcript, plan, passed)[0]
         return results
+    for found in _beside(_judged_beside, checks, transcript, plan, processes).values():
+        results |= found
+    return results
+
+
+def _can_fork(checks: Sequence[Check[Any]], processes: int) -> bool:
+    return processes > 1 and len(checks) > 1 and "fork" in multiprocessing.get_all_start_methods()
+
+
+Judged = TypeVar("Judged")
+
+
+def _beside(
+    judged: Callable[[str], Judged], checks: Sequence[Check[Any]], transcript: Transcript, plan: Plan, processes: int
+) -> dict[str, Judged]:
+    """What comes of checks that are judged side by side, those first that took longest, by name."""
     longest = sorted(checks, key=lambda check: -(duration_of(transcript.episodes.get(check.name, ())) or 0.0))
+    names = [check.name for check in longest]
     gc.freeze()  # a collection would copy what has been read of the transcript to every process
     fork = multiprocessing.get_context("fork")  # others would have to read the transcript anew
     try:
         with ProcessPoolExecutor(processes, fork, _shared.extend, ((transcript, plan),)) as pool:
-            for found in pool.map(_judged_beside, [check.name for check in longest]):
-                results |= found
+            return dict(zip(names, pool.map(judged, names), strict=True))
     finally:
         gc.unfreeze()
-    return results
 
 
 _shared: list[Any] = []
@@ -198,6 +219,51 @@ def _judged_beside(name: str) -> Results:
     transcript, plan = _shared
     check = next(entry for entry in plan.checks() if entry.name == name)
     return _judged_again(check, transcript, plan, None)[0]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a check of many comes to.
+
+    Attributes:
+        results: Of its own requirements.
+        found: What checks over the whole run find in its exchanges, or what kept them from it, by their names.
+        last: Its last answer; None where nothing was asked.
+    """
+
+    results: Results
+    found: dict[str, list[Finding] | str]
+    last: Answer | None
+
+
+def _judged_side_by_side(checks: Sequence[Check[Any]], transcript: Transcript, plan: Plan, processes: int) -> Results:
+    """Results of all checks, and of those over the whole run."""
+    parts = _beside(_part_beside, checks, transcript, plan, processes)
+    results, together = Results(), dict[str, list[Finding] | str]()
+    for check in checks:  # in the order in which their exchanges are looked at
+        results |= parts[check.name].results
+        for name, found in parts[check.name].found.items():
+            so_far = together.setdefault(name, [])
+            if isinstance(so_far, list):  # the first that kept it from judging stays
+                together[name] = so_far + found if isinstance(found, list) else found
+    last = next((part.last for check in checks[::-1] if (part := parts[check.name]).last), None)
+    for entry in plan.run_checks():
+        results |= _over_all(entry, plan, together[entry.name], last, transcript.called_off)
+    return results
+
+
+def _part_beside(name: str) -> _Part:
+    transcript, plan = _shared
+    check = next(entry for entry in plan.checks() if entry.name == name)
+    results, asked = _judged_again(check, transcript, plan, None)
+    found = {entry.name: _found_in(entry, tuple(asked)) for entry in plan.run_checks()}
+    brief = {key: _without_answers(value) if isinstance(value, list) else value for key, value in found.items()}
+    return _Part(results, brief, asked[-1][2] if asked else None)
+
+
+def _without_answers(findings: list[Finding]) -> list[Finding]:
+    """The same findings, but no answers of which nothing is shown, so that less has to be handed over."""
+    return [replace(each, answer=None) if isinstance(each, Claim) and each.met else each for each in findings]
 
 
 def _judged_again(
@@ -336,22 +402,34 @@ def _not_reached(check: str, plan: Plan, called_off: Event) -> Results:
 def judge_whole_run(plan: Plan, exchanges: Exchanges, called_off: Event) -> Results:
     """Results of checks over all exchanges; of a run that was called off, only what it shows to be wrong."""
     results: Results = {}
+    last = exchanges[-1][2] if exchanges else None
     for check in plan.run_checks():
-        mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
-        try:
-            findings = list(check.judge(exchanges))
-        except Exception as error:  # noqa: BLE001 - as above
-            results |= {r.id: without_verdict(r, Verdict.harness_error, _where(error)) for r in mine}
-        else:
-            if not exchanges:
-                reason = "nothing was asked in this run that it could be judged by"
-                results |= {r.id: without_verdict(r, Verdict.not_testable, reason, ASK_MORE) for r in mine}
-                continue
-            replay, last = Replay.deterministic, None if called_off else exchanges[-1][2]
-            found = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, replay, None, last) for r in mine}
-            open_ = _not_reached(check.name, plan, called_off) if called_off else {}
-            results |= {n: r if r.verdict is Verdict.fail else open_.get(n, r) for n, r in found.items()}
+        results |= _over_all(check, plan, _found_in(check, exchanges), last, called_off)
     return results
+
+
+def _found_in(check: RunCheck, exchanges: Exchanges) -> list[Finding] | str:
+    """What a check over the whole run finds in exchanges; where it fails, why."""
+    try:
+        return list(check.judge(exchanges))
+    except Exception as error:  # noqa: BLE001 - as above
+        return _where(error)
+
+
+def _over_all(
+    check: RunCheck, plan: Plan, findings: list[Finding] | str, last: Answer | None, called_off: Event
+) -> Results:
+    """Results of a check over the whole run from what it has found, and the last answer of the run."""
+    mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
+    if isinstance(findings, str):
+        return {r.id: without_verdict(r, Verdict.harness_error, findings) for r in mine}
+    if last is None:
+        reason = "nothing was asked in this run that it could be judged by"
+        return {r.id: without_verdict(r, Verdict.not_testable, reason, ASK_MORE) for r in mine}
+    shown = None if called_off else last
+    found = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, Replay.deterministic, None, shown) for r in mine}
+    open_ = _not_reached(check.name, plan, called_off) if called_off else {}
+    return {n: r if r.verdict is Verdict.fail else open_.get(n, r) for n, r in found.items()}
 
 
 def _where(error: Exception) -> str:
@@ -365,13 +443,16 @@ def _about(requirement: Requirement, findings: Iterable[Finding]) -> list[Findin
     return [finding for finding in findings if finding.requirement == requirement.id]
 
 
-def _left_out(requirement: Requirement, plan: Plan) -> RequirementResult:
+def _left_out(requirement: Requirement, plan: Plan, target: str) -> RequirementResult:
     verdict, reason = plan.applies(requirement) or (
         Verdict.harness_error,
         "the register names a check that is not there",
     )
     extra = extra_of(requirement) if verdict is Verdict.not_testable else ""
-    return without_verdict(requirement, verdict, reason, command(extra) if extra else "")
+    hint = command(extra) if extra else ""
+    if reason == LEFT_TO_LONGER_RUNS:
+        hint = f"run kuayu conformance run --target {target} --level quick --requirement {requirement.id} -o DIR"
+    return without_verdict(requirement, verdict, reason, hint)
 
 
 def _played_otherwise(result: RequirementResult) -> RequirementResult:

@@ -149,6 +149,7 @@ class Plan:
             self.run if self.salted else "",
             operations=self.operations,
             keeps_truth=self.keeps_truth,
+            smoke=self.level is RunLevel.smoke,
         )
 
     def settings_of(self, check: Check[Any]) -> Settings:
@@ -177,7 +178,8 @@ class Plan:
         profile, of = requirement.profile, claimable(requirement)
         if profile is not Profile.COM and self.profiles and of.isdisjoint(self.profiles):
             return Verdict.not_applicable, f"{_whose(profile, self.profiles)} was not asked for"
-        if self.level is RunLevel.smoke and check and check.long and not self.selection:
+        longer = check is not None and (check.long or requirement.id in check.longer)
+        if self.level is RunLevel.smoke and longer and not self.selection:
             return Verdict.not_applicable, LEFT_TO_LONGER_RUNS
         if self.declaration is None:
             return None

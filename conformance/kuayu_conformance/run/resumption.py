@@ -26,10 +26,18 @@ from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings
 from kuayu_conformance.run.progress import broken_off_at, count_answered, decided_alone, has_ended, made, standing
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.resumed_source import Misfit, Unlike
-from kuayu_conformance.run.runner import SIDE_BY_SIDE, Options, Progress, Run, TargetUnreachable, shown_target
+from kuayu_conformance.run.runner import (
+    SIDE_BY_SIDE,
+    SIDE_BY_SIDE_IN_SMOKE,
+    Options,
+    Progress,
+    Run,
+    TargetUnreachable,
+    shown_target,
+)
 from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Event, Transcript, TranscriptError
-from kuayu_schemas.models import ConformanceReport
+from kuayu_schemas.models import ConformanceReport, RunLevel
 
 
 def unfinished(folder: Path) -> Transcript | None:
@@ -110,7 +118,8 @@ class ResumedRun(Run):
         same = same_epoch(_last_declaration_of(self._begun), declaration, self._looked_at_state(left))
         stand = {check.name: standing(check, known) for check in left if (known := self._events_of(check))}
         ahead = [check.name for check in left if not check.background]
-        self._at_it = {*ahead[:SIDE_BY_SIDE], *(check.name for check in left if check.background)}
+        most = SIDE_BY_SIDE_IN_SMOKE if plan.level is RunLevel.smoke else SIDE_BY_SIDE
+        self._at_it = {*ahead[:most], *(check.name for check in left if check.background)}
         self._progress.cleaned(len(remove(client, credentials, [*self._made(left, plan)], listeners)))
         self._progress.resumed(len(plan.checks()) - len(left), stand)
         begun = instant(declaration.started)

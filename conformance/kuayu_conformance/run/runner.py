@@ -49,9 +49,9 @@ from kuayu_schemas.models import ConformanceReport, OriginKind, RunLevel
 
 FIGURES_DEPEND_ON = ("numpy", "scipy", "pydantic", "jsonschema-rs", "httpx")
 
-SIDE_BY_SIDE = 2
+SIDE_BY_SIDE, SIDE_BY_SIDE_IN_SMOKE = 2, 3
 """Heavy checks that are made at a time where no verdict rests on the clock: while the target computes for one,
-the suite goes on with the other."""
+the suite goes on with the other. Those of a smoke run are short, and a third fills the gaps."""
 
 KEPT_CONNECTIONS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=3.0)
 """Connections that are kept for the next request, for less long than servers keep theirs (uvicorn, Node.js: 5 s): one
@@ -284,7 +284,10 @@ class Run:
         """The report; scores that this run has written itself need no spot checks."""
         self._progress.judging()
         kept = KeptScores.of(self._folder, spot_checks=0)
-        return judge(transcript, self._options.data, self._progress.passed, kept)
+        # Of longer runs there is too much to hand from process to process, and it is told how far they are judged.
+        smoke = transcript.header["run_level"] == RunLevel.smoke.value
+        processes = (os.cpu_count() or 1) if smoke else 1
+        return judge(transcript, self._options.data, self._progress.passed, kept, processes)
 
     def _data(self) -> list[dict[str, str]]:
         """Tables and originals beyond those that come with the suite, with their digests."""
@@ -406,19 +409,27 @@ class Run:
         """Make checks that keep the target or this machine busy: side by side where no verdict rests on the clock.
 
         Beside them the worlds of all checks before are removed: a target keeps looking at them as long as they are
-        registered.
+        registered. In a smoke run those are made beside each other, too, whose times leave room for that.
         """
-        with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="episode") as pool:
-            made: list[Future[Any]] = [pool.submit(self._removed, client, tuple(self._episodes))]
-            untimed = [check for check in checks if not check.recorded_times]
-            made += [pool.submit(self._make, check, plan, exporter, transcript) for check in untimed]
+        smoke = plan.level is RunLevel.smoke
+        make = partial(self._make, plan=plan, exporter=exporter, transcript=transcript)
+        untimed = [partial(make, check) for check in checks if not check.recorded_times]
+        before = partial(self._removed, client, tuple(self._episodes))
+        self._side_by_side([before, *untimed], SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
+        timed = [check for check in checks if check.recorded_times]
+        beside = [check for check in timed if smoke and check.roomy]
+        self._side_by_side([partial(make, check) for check in beside], SIDE_BY_SIDE)
+        for check in timed:
+            if check not in beside:
+                make(check)
+
+    def _side_by_side(self, made: Sequence[Callable[[], object]], most: int) -> None:
+        """Do all of it, so much at a time."""
+        with ThreadPoolExecutor(most, thread_name_prefix="episode") as pool:
             try:
-                for future in as_completed(made):
+                for future in as_completed([pool.submit(each) for each in made]):
                     future.result()
             except BaseException:
                 self._stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        for check in checks:
-            if check.recorded_times:
-                self._make(check, plan, exporter, transcript)

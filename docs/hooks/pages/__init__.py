@@ -32,6 +32,7 @@ from . import (
     scheduling_measured,
     schemas,
     security,
+    stability,
     standard,
     worked,
     world,
@@ -39,7 +40,7 @@ from . import (
 from .made import Made
 from .markdown import page
 
-__all__ = ["Made", "drafts", "shared_files", "written_pages"]
+__all__ = ["Made", "drafts", "shared_files", "stability", "written_pages"]
 
 
 def written_pages(language: Language, root: Path) -> Iterator[Made]:

@@ -18,6 +18,7 @@ from .markdown import code, heading, link, page, plain, table
 from .model import class_link, named_type, type_words
 from .problems import problem_link
 from .schemas import MANY, REQUIRED, bounds_words
+from .stability import STABILITY, mark_badge
 from .terms import TAGS
 
 INTRODUCTION = Words(
@@ -36,10 +37,11 @@ OPENAPI = "reference/openapi.json"
 """Where the published document is, below the folder of the site."""
 UP = {"en": "", "zh": "../../reference/"}
 """From a page of the language to the folder of the document, beside ``..``."""
-OVERVIEW = {"en": ("Operation", "What it does"), "zh": ("操作", "作用")}
+OVERVIEW = {"en": ("Operation", "What it does", "Stability"), "zh": ("操作", "作用", "稳定性")}
 PARAMETERS = {"en": ("Parameter", "In", "Type", "Meaning"), "zh": ("参数", "位置", "类型", "含义")}
 ANSWERS = {"en": ("Status", "Body", "When"), "zh": ("状态码", "内容", "情形")}
 STOP = {"en": ".", "zh": "。"}
+COLON = {"en": ": ", "zh": "："}
 BODY = Words("Body: {}", "请求体：{}")
 PLACES = {"query": Words("query", "查询参数"), "path": Words("path", "路径参数"), "header": Words("header", "头部")}
 INTERFACE = Path(__file__).parents[3] / "spec/document/interface-zh.yaml"
@@ -61,10 +63,11 @@ def pages(language: Language) -> Iterator[Made]:
         name, path = named(TAGS, tag).in_(language), f"{FOLDER}/{NAMES.get(tag, tag)}.md"
         blocks = [_operation(language, *signed) for signed in operations]
         yield Made(path, page(f"# {name}", *blocks), SECTION)
-        rows.append((f"**{link(name, f'/{path}')}**", ""))
+        rows.append((f"**{link(name, f'/{path}')}**", "", ""))
         for method, address, operation in operations:
             place = link(_signature(method, address), f"/{path}#{operation['operationId']}")
-            rows.append((place, plain(_summary(language, method, address, operation))))
+            mark = mark_badge(language, "operations", f"{method} {address}")
+            rows.append((place, plain(_summary(language, method, address, operation)), mark))
     title = {"en": "# API", "zh": "# 接口"}[language]
     file = FILE.format(up=UP[language])
     introduction = INTRODUCTION.in_(language).format(version=document["info"]["version"], file=file)
@@ -129,6 +132,7 @@ def _operation(language: Language, method: str, path: str, operation: Operation)
         heading(2, _signature(method, path), operation["operationId"]),
         f"**{plain(_summary(language, method, path, operation))}{STOP[language]}** "
         f"{plain(_said(language, 'operations', operation.get('description', '')))}",
+        f"{STABILITY.in_(language)}{COLON[language]}{mark_badge(language, 'operations', f'{method} {path}')}",
         table(PARAMETERS[language], parameters) if parameters else "",
         _body(language, operation),
         table(ANSWERS[language], answers),

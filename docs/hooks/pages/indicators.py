@@ -10,6 +10,7 @@ from .citations import cited
 from .made import Made
 from .markdown import code, facts, heading, link, page, plain, table
 from .register_words import register_text
+from .stability import STABILITY, mark_badge
 from .terms import AGGREGATIONS, CONSTANCIES, DIMENSIONS, DIRECTIONS, KINDS, SUBJECTS, TRANSFORMS
 
 INTRODUCTION = Words(
@@ -34,6 +35,7 @@ FACTS = {
 }
 PERIOD = Words("sampled at least every {} s", "采样间隔不大于 {} s")
 EXACT = Words("exact", "精确")
+COLON = {"en": ": ", "zh": "："}
 COLLECTION = {
     "en": ("Exporter", "Field", "Conversion", "About", "Where", "Step", "Source"),
     "zh": ("采集器", "字段", "换算", "对象", "标签条件", "分辨力", "来源"),
@@ -74,6 +76,7 @@ def _indicator(language: Language, indicator: Indicator) -> str:
     return page(
         heading(3, f"{indicator.id} · {_name(language, indicator)}", indicator.id),
         plain(definition),
+        f"{STABILITY.in_(language)}{COLON[language]}{mark_badge(language, 'indicators', indicator.id)}",
         *(_measure(language, measure) for measure in indicator.measures),
     )
 

@@ -23,6 +23,7 @@ from . import runs
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
 from .source_words import requirement_source
+from .stability import STABILITY, mark_badge
 from .standard import clause_link
 from .terms import LEVELS
 
@@ -48,6 +49,7 @@ COLUMNS = {
     "zh": ("要求", "名称", "效力", "级别", "检验", "参考实现"),
 }
 FORCE, LEVEL, FEATURE = Words("Force", "效力"), Words("Level", "级别"), Words("Only with feature", "仅限特性")
+FEATURES = Words("Features: {}", "特性：{}")
 PARTS = Words("Of the sub-profiles", "所属子专规")
 REQUIRED, AIM = Words("Required", "要求值"), Words("Aim", "目标值")
 AIM_NOTE = Words("printed, never judged", "仅列出，不作判定")
@@ -64,6 +66,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         entries = [entry for entry in group.entries if entry.requirement]
         text = page(
             f"# {group.profile} · {group.name.in_(language)}",
+            _features(language, group.profile),
             *(
                 _entry(language, entry, entry.requirement, runs.standing(root).get(entry.id))
                 for entry in entries
@@ -72,6 +75,13 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         )
         yield Made(f"requirements/{group.profile.lower()}.md", text, "Requirements")
     yield Made("requirements/index.md", _index(language, view, runs.made_of(language, root)))
+
+
+def _features(language: Language, profile: str) -> str:
+    """The features of a profile with their marks; nothing where it has none."""
+    features = next((row.features for row in registers.requirements().profiles if row.profile == profile), ())
+    shown = [f"{code(name)} {mark_badge(language, 'features', name)}" for name in features]
+    return FEATURES.in_(language).format(", ".join(shown)) if shown else ""
 
 
 def requirement_link(identifier: str) -> str:
@@ -97,6 +107,7 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
     rows = [
         (FORCE.in_(language), MODALS[row.modal].in_(language)),
         (LEVEL.in_(language), named(LEVELS, row.level).in_(language)),
+        (STABILITY.in_(language), mark_badge(language, "requirements", row.id)),
         (FEATURE.in_(language), code(row.feature) if row.feature else ""),
         (PARTS.in_(language), ", ".join(code(name) for name in sorted(claimable(row)) if "/" in name)),
         (REQUIRED.in_(language), threshold_words(language, row.threshold) if row.threshold else ""),

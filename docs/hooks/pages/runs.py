@@ -11,7 +11,9 @@
    against the reports.
 
 ``docs/hooks/results.py keep FOLDER NAME`` puts a report folder there; ``table`` writes what follows, and with
-``--check`` says where it differs; ``verify`` judges every run again.
+``--check`` says where it differs; ``verify`` judges runs again, of checks whose verdicts stand by
+:mod:`pages.verdict_stamps` no more than today's sample; with ``--all`` everything is judged, and with ``--remember``
+the stamps are written for what comes to the same.
 """
 
 import argparse
@@ -20,9 +22,10 @@ import lzma
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from itertools import repeat
 from pathlib import Path
@@ -30,15 +33,19 @@ from typing import Any
 
 from kuayu_conformance import kept_scores
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.folder import REPORT, verify, verify_some
 from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering.figures import Unit
 from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Words
 from kuayu_conformance.run.judgement import NOT_REACHED, exit_code
-from kuayu_conformance.run.plan import testable
+from kuayu_conformance.run.plan import check_of, testable
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Profile, RequirementResult, RunLevel, Summary, Verdict
+
+from . import verdict_stamps
+from .verdict_stamps import WHOLE_RUN, JudgingCode
 
 ROOT = Path(__file__).parents[3]
 FOLDER = "docs/results/runs"
@@ -314,39 +321,113 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
     return place
 
 
-def _size(run: Run) -> int:
+def _size(run: Run, root: Path) -> int:
     """Bytes of the transcript that is kept of a run; none where there is none."""
-    file = ROOT / FOLDER / run.name / PACKED_NAME
+    file = root / FOLDER / run.name / PACKED_NAME
     return file.stat().st_size if file.is_file() else 0
 
 
-def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
-    """What was done to judge a run again, and what of it does not follow from its transcript.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of judging a run again.
+
+    Attributes:
+        said: What was done, in words.
+        differences: What of the report does not follow from the transcript.
+        agreeing: Checks that were judged and came to what the report says, and :data:`verdict_stamps.WHOLE_RUN`.
+    """
+
+    said: str
+    differences: tuple[str, ...] = ()
+    agreeing: frozenset[str] = field(default_factory=frozenset)
+
+
+def judged_again(run: Run, data: Path | None, standing: frozenset[str] = frozenset(), root: Path = ROOT) -> Outcome:
+    """Judge a run again, but for checks whose verdicts are ``standing``.
 
     Where measurements or traces that it used are not at hand, only the checks that do without are judged again.
     """
-    folder = ROOT / FOLDER / run.name
+    folder = root / FOLDER / run.name
     if not (folder / PACKED_NAME).is_file():
-        return "no transcript was kept", []
-    said, missing = "judged again", bool(run.report.data and data is None)
+        return Outcome("no transcript was kept")
+    missing = bool(run.report.data and data is None)
     outdated = run.outdated.intersection(result.requirement for result in run.report.results if decided(result))
+    unjudged = {row.id for row in testable()}.difference(result.requirement for result in run.report.results)
+    apart = ""
     if missing:
-        said += " but for checks that use further measurements (name their folder by KUAYU_DATA)"
+        apart += " but for checks that use further measurements (name their folder by KUAYU_DATA)"
     if outdated:
-        said += f" but for {', '.join(sorted(outdated))}, whose method was revised since"
-    unjudged = {each.id for each in testable()}.difference(result.requirement for result in run.report.results)
+        apart += f" but for {', '.join(sorted(outdated))}, whose method was revised since"
     if unjudged:
-        said += f" but for {', '.join(sorted(unjudged))}, which had no check then"
+        apart += f" but for {', '.join(sorted(unjudged))}, which had no check then"
     left_out = outdated | unjudged
 
     def wanted(check: Check[Any]) -> bool:
-        return not (missing and (check.measurements or check.traces)) and left_out.isdisjoint(check.requirements)
+        lacking = missing and (check.measurements or check.traces)
+        return not lacking and left_out.isdisjoint(check.requirements) and check.name not in standing
 
-    if missing or left_out:
-        verdicts = verify_some(folder, wanted, data, processes=os.cpu_count() or 1)
+    checks = verdict_stamps.concerned(run.report)
+    stale = {check.name for check in CHECKS if check.name in checks - standing and wanted(check.load())}
+    if WHOLE_RUN in standing and not stale:
+        return Outcome(f"{len(checks & standing)} of {len(checks)} checks stand as they were judged{apart}")
+    if missing or left_out or WHOLE_RUN in standing:
+        verdicts = list(verify_some(folder, wanted, data, processes=os.cpu_count() or 1))
+        checked = frozenset(stale | {WHOLE_RUN})
     else:
-        verdicts = verify(folder, data)
-    return said, [f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees]
+        verdicts = list(verify(folder, data))
+        checked = checks | {WHOLE_RUN}
+    differing = [verdict.name for verdict in verdicts if not verdict.agrees]
+    of_checks = {row.id: check_of(row) for row in testable()}
+    wrong = {of_checks.get(name) for name in differing}
+    agreeing = frozenset[str]() if None in wrong else frozenset(checked - wrong)
+    said = f"judged again{apart}"
+    if stands := checks & standing - checked:
+        said = f"{len(stale)} of {len(checks)} checks judged again, {len(stands)} stand as they were judged{apart}"
+    differences = (f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees)
+    return Outcome(said, tuple(differences), agreeing)
+
+
+def verify_runs(
+    data: Path | None,
+    names: Collection[str] = (),
+    root: Path = ROOT,
+    *,
+    everything: bool = False,
+    remember: bool = False,
+) -> int:
+    """Judge runs again, and say what came of it; 1 where a report does not follow from its transcript.
+
+    Args:
+        data: Folder of measurements and traces that do not come with the suite.
+        names: Of the runs; all where there are none.
+        root: The checkout.
+        everything: Whether checks are judged too whose verdicts stand.
+        remember: Whether stamps are written for what was judged and agrees; then no sample is drawn.
+
+    Raises:
+        KeyError: There is no run of a name.
+    """
+    code, stamps = JudgingCode(root), verdict_stamps.read(root)
+    day = None if remember else datetime.now(UTC).date()
+    by_name = {run.name: run for run in runs(root)}
+    # The largest first: what begins last is what the other processors wait for.
+    chosen = sorted((by_name[name] for name in names or by_name), key=lambda run: -_size(run, root))
+    digests = {run.name: verdict_stamps.current(root / FOLDER / run.name, run.report, code) for run in chosen}
+    standing = {
+        name: frozenset[str]() if everything else verdict_stamps.standing_verdicts(name, stamps, current, day)
+        for name, current in digests.items()
+    }
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        outcomes = list(pool.map(judged_again, chosen, repeat(data), standing.values(), repeat(root)))
+    for run, outcome in zip(chosen, outcomes, strict=True):
+        print("\n  ".join([f"{run.name}: {outcome.said}", *outcome.differences]))
+    if remember:
+        valid = {name: written for name, written in stamps.items() if name in by_name}
+        for run, outcome in zip(chosen, outcomes, strict=True):
+            agreeing = (standing[run.name] | outcome.agreeing) & digests[run.name].keys()
+            valid[run.name] = {name: digests[run.name][name] for name in agreeing}
+        verdict_stamps.write(root, valid)
+    return int(any(outcome.differences for outcome in outcomes))
 
 
 def main() -> int:
@@ -358,17 +439,15 @@ def main() -> int:
     kept.add_argument("name")
     table = commands.add_parser("table", help="write what follows from the committed runs")
     table.add_argument("--check", action="store_true", help="write nothing, and say what differs")
-    again = commands.add_parser("verify", help="judge every committed run again from its transcript")
+    again = commands.add_parser("verify", help="judge committed runs again from their transcripts")
+    again.add_argument("names", nargs="*", metavar="NAME", help="these runs only")
     again.add_argument("--data", type=Path, default=os.environ.get("KUAYU_DATA"), help="further measurements")
+    again.add_argument("--all", action="store_true", help="judge what stands by its stamps as well")
+    again.add_argument("--remember", action="store_true", help=f"write {verdict_stamps.FILE} for what agrees")
     options = parser.parse_args()
     if options.command == "verify":
-        # The largest first: what begins last is what the other processors wait for.
-        largest = sorted(runs(), key=lambda run: -_size(run))
-        with ProcessPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(judged_again, largest, repeat(options.data and Path(options.data))))
-        for run, (said, differences) in zip(largest, found, strict=True):
-            print("\n  ".join([f"{run.name}: {said}", *differences]))
-        return int(any(differences for _, differences in found))
+        data = options.data and Path(options.data)
+        return verify_runs(data, options.names, everything=options.all, remember=options.remember)
     if options.command == "keep":
         try:
             print(f"kept in {keep(options.folder, options.name)}")

@@ -2,6 +2,7 @@
 
 Front matter comes first, then the clauses by profile, then annexes and the bibliography. Figures lie in
 ``spec/text/figures``, one for each language, and are found from a clause by the same path there and on the site.
+Formulas become MathML (:mod:`pages.formulas`).
 """
 
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_schemas import registers
 
+from .formulas import numbers_of, with_mathml
 from .made import Made
 from .markdown import link, page, table
 
@@ -40,7 +42,8 @@ def pages(language: Language, folder: Path, downloads: str = "") -> Iterator[Mad
         text, profile = file.read_text("utf-8"), _profile(file)
         title = TITLE.search(text)
         listed.append((profile, file.name, title[1] if title else file.stem))
-        yield Made(f"standard/{file.name}", _linked(text), "Standard", _part(profile, names).in_(language))
+        shown = _linked(with_mathml(text, iter(numbers_of(language).get(file.stem, ()))))
+        yield Made(f"standard/{file.name}", shown, "Standard", _part(profile, names).in_(language))
     yield Made("standard/index.md", _index(language, listed, names, downloads))
     for figure in sorted((folder / "figures").glob(f"*-{language}.svg")):
         yield Made(f"figures/{figure.name}", figure.read_text("utf-8"))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.view import View
+from kuayu_conformance.testbed.scheduling.engine.view import Policy, View
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.values import JobKind
 from kuayu_conformance.testbed.scheduling.windows import Cohort, Played, cohort, play_window

@@ -22,7 +22,7 @@ from kuayu.scheduling.state import (
     Pools,
     Snapshot,
 )
-from kuayu_conformance.testbed.scheduling.engine.progress import Phase
+from kuayu_conformance.testbed.scheduling.engine.state import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement
 

@@ -22,6 +22,7 @@ STYLES = {
     FaultKind.domain_unreachable: "bold red",
     FaultKind.job_hung: "magenta",
     FaultKind.rank_straggling: "yellow",
+    FaultKind.identity_conflict: "bold yellow",
 }
 MAX_CLEARED_FAULTS = 10_000
 """Cleared faults that a picture remembers."""

@@ -82,7 +82,11 @@ class Scheduling(Connection):
         return PlacementSession(partial(self._read, PlacementReport, "POST", "/v1/placements", headers=_JSON))
 
     def pareto_front(self, request: ParetoRequest) -> ParetoFront:
-        """The best compromises between the period of jobs and the money for communication, the quickest first."""
+        """The best compromises between the period of jobs and the money for communication, the quickest first.
+
+        A search over hundreds of jobs goes on for some ten seconds: state a ``time_limit`` shorter than the timeout of
+        this client, or give the client a longer one.
+        """
         return self._ask(ParetoFront, "/v1/pareto-fronts", request)
 
     def allocation_plan(self, request: AllocationPlanRequest) -> AllocationPlan:

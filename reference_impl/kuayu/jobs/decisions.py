@@ -10,10 +10,13 @@ start                  *place*: an allocation is made, with the next-best starts
 start, too dear        *hold*: what it is expected to cost, devices and links together, is more than is left of the
                        budget, and so is each alternative; one that is not is placed in its stead
 wait                   *decide*: the explanation is kept for whoever asks
-stop, migrate, resize  *stop*: the job is stopped and queued again, and the next passes start it from its checkpoint.
-                       Migrations and resizings have no shorter way: the domains of this contract start and stop runs.
-                       The decision on them is kept as it was made, with its target; where the job then really starts
-                       is decided when its devices are free, by what holds at that time
+stop, migrate          *stop*: the job is stopped and queued again, and the next passes start it from its checkpoint.
+                       A migration has no shorter way: the domains of this contract start and stop runs. The decision on
+                       it is kept as it was made, with its target; where the job then really starts is decided when its
+                       devices are free, by what holds at that time
+resize                 *resize*: likewise, and until it has its devices it asks for as many as were decided and no more
+                       (class JobResize), so that what it gave up is not taken back by it. One that has reported no
+                       checkpoint is not resized, except for a job of higher priority: it would begin anew
 a node is lost         *lose*: the run of a job is lost with a node that is dead, or with a domain of which neither a
                        node nor the controller is heard any more; nothing is decided about that
 over the quota         *hold*: the account of a job that waits has used its quota; nothing else is decided about it
@@ -26,7 +29,9 @@ Invariants, which :func:`check` holds every pass against; one that breaks them i
 2. Who is placed was queued, has not been refused by its own request, and starts where it may: in domains that it names,
    that can be reached, with devices of a kind that it allows, as many as it can work with.
 3. All that is placed in a pass fits together into what is free, pool by pool and node by node.
-4. Who is stopped runs, is not called off already, and has a checkpoint.
+4. Who is stopped or resized runs, is not called off already, and has a checkpoint.
+5. Who is resized has neither fewer devices than its least nor more than its most, and other ones than before; what it
+   is given beyond what it holds is free.
 
 A pass depends on its snapshot alone: :func:`replay` makes the same steps of what was recorded of it. The digest of the
 state stands in each decision, so that who has the state can decide it again with any service of the scheduling profile.
@@ -76,6 +81,7 @@ class JobVerb(StrEnum):
     HOLD = "hold"
     RELEASE = "release"
     STOP = "stop"
+    RESIZE = "resize"
     LOSE = "lose"
 
 
@@ -93,6 +99,7 @@ class JobStep:
         placement: Where, class JobPlacement; only for *place*.
         alternatives: What will do instead, class JobPlacement; only for *place*.
         weights: Compute index of the devices of these for the job, by domain and accelerator; only for *place*.
+        resize: How the job is resized; only for *resize*.
         has_way: Whether the job could start somewhere, if enough were free.
     """
 
@@ -104,6 +111,7 @@ class JobStep:
     placement: "documents.JobPlacement | None" = None
     alternatives: "tuple[documents.JobPlacement, ...]" = ()
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    resize: "documents.JobResize | None" = None
     has_way: bool = True
 
 
@@ -165,9 +173,9 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     steps = [
         *lost.values(),
         *(
-            _step(decision, state.records[name], budgets, indices)
+            step
             for name, decision in decided.items()
-            if name not in lost
+            if name not in lost and (step := _step(decision, state.records, budgets, indices)) is not None
         ),
         *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
         *beyond,
@@ -215,10 +223,12 @@ def check(result: PassResult, snapshot: FederationSnapshot, state: FederationSta
             if step.job not in waiting or step.placement is None:
                 raise BrokenInvariantError(f"{step.job} is placed, and does not wait")
             free.take(waiting[step.job], step.placement)
-        elif step.verb is JobVerb.STOP:
+        elif step.verb in {JobVerb.STOP, JobVerb.RESIZE}:
             entry = running.get(step.job)
             if entry is None or entry["state"] != RUNNING or entry.get("cancelling") or "checkpoint" not in entry:
                 raise BrokenInvariantError(f"{step.job} is stopped, and may not be")
+            if step.verb is JobVerb.RESIZE:
+                free.resize(entry, step)
 
 
 class _Free:
@@ -264,6 +274,24 @@ class _Free:
                 if self._nodes.get(place, 0) < node["devices"]:
                     raise BrokenInvariantError(f"{job} is given {node['devices']} devices of {place}, not free")
                 self._nodes[place] -= node["devices"]
+
+    def resize(self, record: "documents.JobRecord", step: JobStep) -> None:
+        """Give out what a running job is to have beyond what it holds.
+
+        Raises:
+            BrokenInvariantError: It is not there, or not a number of devices that the job can work with.
+        """
+        job, devices = record["id"], record["devices"]
+        assert step.resize is not None
+        assert step.decision is not None
+        size, before = step.resize["devices"], step.resize["before"]
+        if not devices["minimum"] <= size <= devices["maximum"] or size == before:
+            raise BrokenInvariantError(f"{job} is resized from {before} to {size} devices")
+        share = step.decision["placement"]["shares"][0]
+        key = (share["domain"], share["accelerator"])
+        if self._pools.get(key, 0) < size - before:
+            raise BrokenInvariantError(f"{job} is given {size - before} more devices of {key}, which are not free")
+        self._pools[key] -= max(size - before, 0)
 
 
 class _Budgets:
@@ -345,10 +373,13 @@ def _indices(document: "documents.SchedulingState") -> Indices:
 
 
 def _step(
-    decision: "documents.PlacementDecision", record: "documents.JobRecord", budgets: _Budgets, indices: Indices
-) -> JobStep:
-    """What a decision leads to."""
-    verb = decision["verb"]
+    decision: "documents.PlacementDecision",
+    records: "Mapping[str, documents.JobRecord]",
+    budgets: _Budgets,
+    indices: Indices,
+) -> JobStep | None:
+    """What a decision leads to; None where it is left alone."""
+    verb, record = decision["verb"], records[decision["job"]]
     reason = decision["explanation"]["reason"]
     if verb == "start":
         step = _start(decision, record, budgets)
@@ -361,11 +392,43 @@ def _step(
             reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
         return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
-    how = {"migrate": "it goes on elsewhere", "resize": "it goes on with another number of devices"}.get(verb)
+    if verb == "resize":
+        return _resized(decision, record, records.get(decision["explanation"].get("beneficiary", "")))
     reason = f"{INTERRUPTED}{reason}"
-    if how is not None:
-        reason = f"{reason} It is stopped and started again from its checkpoint for that: {how}."
+    if verb == "migrate":
+        reason = f"{reason} It is stopped and started again from its checkpoint for that: it goes on elsewhere."
     return JobStep(record["id"], JobVerb.STOP, reason[:MAX_REASON_CHARACTERS], record["attempt"], decision)
+
+
+def _resized(
+    decision: "documents.PlacementDecision", record: "documents.JobRecord", waiting: "documents.JobRecord | None"
+) -> JobStep | None:
+    """A running job goes on with another number of devices; None where that would have it begin anew.
+
+    Args:
+        decision: What was decided.
+        record: The job.
+        waiting: The job that waits for what it gives up, where there is one.
+    """
+    above = waiting is not None and waiting.get("priority", 0) > record.get("priority", 0)
+    if "checkpoint_step" not in record and not above:
+        return None
+    devices = sum(share["devices"] for share in decision["placement"]["shares"])
+    before = sum(share["devices"] for share in record["placement"]["shares"])
+    size: documents.JobResize = {"devices": devices, "before": before}
+    if waiting is not None:
+        size["beneficiary"] = waiting["id"]
+    reason = f"{INTERRUPTED}{_resize_words(size, record)}. {decision['explanation']['reason']}"
+    reason = f"{reason} It is stopped and started again from its checkpoint for that."[:MAX_REASON_CHARACTERS]
+    return JobStep(record["id"], JobVerb.RESIZE, reason, record["attempt"], decision, resize=size)
+
+
+def _resize_words(size: "documents.JobResize", record: "documents.JobRecord") -> str:
+    if size["devices"] > size["before"]:
+        return f"grown to {size['devices']} of at most {record['devices']['maximum']}"
+    if "beneficiary" in size:
+        return f"shrunk to {size['devices']} to make room for {size['beneficiary']}"
+    return f"shrunk to {size['devices']} of at least {record['devices']['minimum']}, as it uses no more"
 
 
 def _start(decision: "documents.PlacementDecision", record: "documents.JobRecord", budgets: _Budgets) -> JobStep:

@@ -97,12 +97,13 @@ def rate_running(
     """Work a second of a job that runs; None before it is known.
 
     It is known from the steps that were reported. A job that runs and reports none is taken to go as on paper: it may
-    not report any, and nothing could be decided about it for as long as it runs.
+    not report any, and nothing could be decided about it for as long as it runs. So is one that does not say how many
+    steps it takes.
     """
     steps = steps_of(record)
     if steps is not None and steps_per_second:
         return steps_per_second / steps * work_of(spec)
-    if record["state"] != RUNNING or "step" in record:
+    if record["state"] != RUNNING or (steps is not None and "step" in record):
         return None
     return paper_rate
 

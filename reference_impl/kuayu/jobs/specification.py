@@ -14,7 +14,10 @@
    in the domains which it names. The job goes nowhere else, and all jobs are decided on together, in
    the order of their priority; a decision for each group of domains by itself could not keep that order.
 
-3. *Checkpoints* are told by a URI that all domains reach, so that none of them is nearer to it.
+3. *Size.* A job that waits since it was resized asks for that many devices at most, so that what it gave up is left to
+   whom it was given up for; its work stays what it was.
+
+4. *Checkpoints* are told by a URI that all domains reach, so that none of them is nearer to it.
 """
 
 import hashlib
@@ -49,6 +52,9 @@ COPIED = (
 
 COPIED_TOO = ("links", "nodes")
 """these, which stand behind them."""
+
+WAITING_STATES = frozenset({"queued", "held"})
+"""States in which a job holds nothing."""
 
 MAX_DURATION_SECONDS = 1e12
 """Seconds of the longest duration that is told, some thirty thousand years."""
@@ -136,10 +142,11 @@ def contradiction(record: "documents.JobRecord") -> str | None:
 def _specification(record: "documents.JobRecord", domains: Collection[str]) -> "documents.JobSpec":
     members: Mapping[str, Any] = record
     made: dict[str, Any] = {name: members[name] for name in COPIED if name in members}
+    devices, duration = _sized(record)
     made |= {
-        "devices": record["devices"],
+        "devices": devices,
         "task_profile": profile_of(record),
-        "duration": duration_of(record),
+        "duration": duration,
         "split_modes": list(record.get("split_modes") or [INSIDE]),
     }
     made |= {name: members[name] for name in COPIED_TOO if name in members}
@@ -154,6 +161,22 @@ def _specification(record: "documents.JobRecord", domains: Collection[str]) -> "
     if data:
         made["data"] = data
     return cast("documents.JobSpec", made)
+
+
+def _sized(record: "documents.JobRecord") -> "tuple[documents.Elasticity, documents.Estimate]":
+    """Devices that a job asks for, and how long it takes on these; those of its resize, where it waits since that."""
+    devices, duration = record["devices"], duration_of(record)
+    if "resize" not in record or record["state"] not in WAITING_STATES:
+        return devices, duration
+    most = max(min(record["resize"]["devices"], devices["maximum"]), devices["minimum"])
+    before = devices.get("requested", devices["maximum"])
+    requested = min(before, most)
+    longer = before / max(requested, 1)
+    low, expected, high = (
+        min(bound * longer, MAX_DURATION_SECONDS) for bound in (duration["low"], duration["expected"], duration["high"])
+    )
+    sized: documents.Elasticity = {**devices, "maximum": most, "requested": requested}
+    return sized, {"expected": expected, "low": low, "high": high, "coverage": duration["coverage"]}
 
 
 def _confinement(domains: Iterable[str]) -> "documents.Artefact":

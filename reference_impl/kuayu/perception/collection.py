@@ -22,7 +22,7 @@ from itertools import chain
 from zlib import crc32
 
 from kuayu.perception import counters as counting
-from kuayu.perception import plausibility, repetition
+from kuayu.perception import plausibility, repetition, sources
 from kuayu.perception.aggregation import worst
 from kuayu.perception.counters import Counters, Step
 from kuayu.perception.exposition import Series
@@ -91,7 +91,8 @@ class Conversion:
         counters: What to remember for the next page.
         used: How many series the map takes, whatever they gave.
         returned: Counters that went back to where they had been before they fell or leapt, by metric.
-        alternating: Counters that two sources report under one identity, by metric.
+        alternating: What two sources report under one identity: counters by metric, and who stands behind devices.
+        conflicted: When the last sign of that was seen, in milliseconds; None where there is none.
     """
 
     readings: list[Reading]
@@ -99,6 +100,7 @@ class Conversion:
     used: int = 0
     returned: tuple[str, ...] = ()
     alternating: tuple[str, ...] = ()
+    conflicted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,13 +238,19 @@ class CollectionMap:
                 instants.setdefault(instant_of(series), []).append(series)
         used = sum(any(self._takers(series)) for series in page if series.name in self._rows)
         for instant, together in sorted(instants.items()):
-            work.see(together, instant)
+            work.see(together, instant, self._is_counted)
             for distinct in repetition.distinct(together, self.exporter, self._steps, self._telling):
                 wholes, parts = self._takers(distinct.series)
                 if wholes or parts:
                     work.take(distinct, instant, wholes, parts)
         returned, alternating = work.returned, work.alternating
-        return Conversion(work.readings(), work.counters, used, tuple(sorted(returned)), tuple(sorted(alternating)))
+        conflicted = max(alternating.values(), default=None)
+        return Conversion(
+            work.readings(), work.counters, used, tuple(sorted(returned)), tuple(sorted(alternating)), conflicted
+        )
+
+    def _is_counted(self, series: Series) -> bool:
+        return any(row.entry.transform in _COUNTED for row in self._rows[series.name])
 
     def _takers(self, series: Series) -> tuple[list[_Row], list[_Row]]:
         """Rows that take a series, and rows that take it as a part where the page does not show the whole."""
@@ -264,33 +272,28 @@ class _Work:
     Attributes:
         counters: What to remember for the next page.
         returned: Metrics whose counters went back to where they had been.
-        alternating: Metrics that two sources report.
+        alternating: What two sources report, with when the last sign of that was seen, in milliseconds.
     """
 
     def __init__(self, exporter: Exporter, previous: Counters, limits: DeviceLimits) -> None:
         self.counters = dict(previous)
         self.returned: set[str] = set()
-        self.alternating: set[str] = set()
+        self.alternating: dict[str, int] = {}
         self._exporter = exporter
         self._previous = previous
         self._limits = limits
         self._cells: dict[tuple[int, str | None], dict[tuple[int, bool], _Cell]] = {}
 
-    def see(self, page: Iterable[Series], instant: int) -> None:
-        """Look at which pieces of hardware the devices of one instant are."""
-        label = self._exporter.device_label or ""
-        seen: dict[str, set[str]] = {}
-        for series in page:
-            identity = "\x1f".join(filter(None, map(series.labels.get, self._exporter.identity_labels or ())))
-            if identity and label in series.labels:
-                seen.setdefault(series.labels[label], set()).add(identity)
-        for device, identities in seen.items():
-            key = f"\x1eidentity\x1f{device}"
-            first = min(identities)
-            known = counting.sighting(self._previous.get(key), instant, float(crc32(first.encode())))
-            self.counters[key] = known
-            if known.alternates or len(identities) > 1:
-                self.alternating.add(f"the hardware behind device {device}")
+    def see(self, page: Iterable[Series], instant: int, counts: Callable[[Series], bool]) -> None:
+        """Look at which pieces of hardware the devices of one instant are, and of which host."""
+        for who in sources.sources_of(page, self._exporter, counts):
+            first = who.names[0]
+            known = counting.sighting(self._previous.get(who.key), instant, float(crc32(first.encode())))
+            self.counters[who.key] = known
+            if len(who.names) > 1:
+                self.alternating[f"{who.subject} (both {first!r} and {who.names[1]!r})"] = instant
+            elif known.alternates:
+                self.alternating[f"{who.subject} (now {first!r})"] = known.returned
 
     def take(self, distinct: repetition.Distinct, instant: int, wholes: Sequence[_Row], parts: Sequence[_Row]) -> None:
         """Take a series for the rows that it is a term of."""
@@ -322,7 +325,7 @@ class _Work:
         step = counting.step(self._previous.get(key), instant, series.value, series.began, shortest)
         self.counters[key] = step.known
         if step.known.alternates:
-            self.alternating.add(series.name)
+            self.alternating[series.name] = max(step.known.returned, self.alternating.get(series.name, 0))
         elif step.returned:
             self.returned.add(series.name)
         return step

@@ -214,6 +214,7 @@ class MetricsMap(CollectionMap):
                 whole.used + found.used,
                 tuple(sorted({*whole.returned, *found.returned})),
                 tuple(sorted({*whole.alternating, *found.alternating})),
+                max(filter(None, (whole.conflicted, found.conflicted)), default=None),
             )
         return whole
 

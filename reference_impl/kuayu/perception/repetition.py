@@ -6,7 +6,8 @@ Rules (clause on expositions):
 * Series that differ in nothing but who uses the device (the register's ``sharing_labels``) repeat one reading. Where
   they differ in who uses it, other labels may be the user's as well (labels of a pod), so that of these only the ones
   that name parts of the device tell readings apart.
-* Labels that name the piece of hardware (``identity_labels``) tell no readings apart: a device is one piece.
+* Labels that name the piece of hardware (``identity_labels``) or the host (``host_labels``) tell no readings apart: a
+  device is one piece, and a node one host.
 * Repetitions whose values differ contradict each other, and nothing is taken of them; a difference that is smaller than
   the accuracy asked for is none, as where the value moved while the page was made.
 
@@ -55,7 +56,7 @@ def distinct(
     """
     series = list(page)
     sharing = frozenset(exporter.sharing_labels or ())
-    ignored = sharing.union(exporter.identity_labels or ())
+    ignored = sharing.union(exporter.identity_labels or (), exporter.host_labels or ())
     label = exporter.device_label or ""
     shared = {(entry.name, entry.labels.get(label)) for entry in series if any(map(entry.labels.get, sharing))}
     parts = frozenset(exporter.part_labels or ()).union(telling, [label])

@@ -56,6 +56,7 @@ class Migration:
         devices: How many of it; none where it is stopped.
         stays: Whether it is the pool where it is.
         bought: Number of the way of buying them, or ``NOWHERE`` where the pool has no offers.
+        beneficiary: Number of the job that waits for what it gives up; None where it goes for its own sake.
     """
 
     job: int
@@ -63,6 +64,7 @@ class Migration:
     devices: int
     stays: bool
     bought: int
+    beneficiary: int | None = None
 
 
 @dataclass(slots=True)

@@ -13,7 +13,8 @@
    schedules that it has kept, as long as there are new ones (Pareto local search: L. Paquete, M. Chiarandini, T.
    Stützle, in "Metaheuristics for Multiobjective Optimisation", 2004). When there are none, it crosses schedules that
    lie near to each other. It ends when that leads nowhere, or after so many schedules, not after so much time, so that
-   the answer is always the same.
+   the answer is always the same; unless the request states a time limit: then what has been found by then is a partial
+   front, and how much that is hangs on the machine.
 4. *Answer.* Placements name nodes and ways of buying, so that nothing is given twice in any slot.
 """
 
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import ceil, inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -419,6 +421,8 @@ PRICES = (0.0, 0.1, 0.3, 1.0, 3.0)
 """Prices of devices at which the search begins: by how much others are thought to wait for those that are held."""
 AT_ONCE = 2000
 """Schedules that are tried at a time."""
+GLANCES = 16
+"""Parts of ``AT_ONCE`` between which the clock is looked at where there is a time limit."""
 IDLE = 3
 """Times that crosses may find nothing new before the search ends."""
 FRESH = 6
@@ -452,7 +456,9 @@ class Schedule:
     money: float
 
 
-def search(options: Sequence[Sequence[Candidate]], room: Counts, slot: float, keep: int) -> tuple[Schedule, ...]:
+def search(
+    options: Sequence[Sequence[Candidate]], room: Counts, slot: float, keep: int, until: float = inf
+) -> tuple[tuple[Schedule, ...], bool]:
     """Schedules from the quickest to the cheapest, none of which beats another.
 
     Args:
@@ -460,24 +466,37 @@ def search(options: Sequence[Sequence[Candidate]], room: Counts, slot: float, ke
         room: Devices, by pool; each candidate fits in.
         slot: Seconds.
         keep: How many schedules at most.
+        until: When to stop, by ``time.monotonic``; a first schedule is found even after it.
+
+    Returns:
+        The schedules, and whether time ended the search before it came to its own end.
     """
     trial = Trial(options, room, slot)
     chance = np.random.default_rng(_SEED)
     few = trial.jobs <= NEAR
     left = min(MAX_SCHEDULES, int(EFFORT[0] / trial.jobs**3 if trial.jobs <= FEW else EFFORT[1] / trial.jobs) + 1)
     at_once = min(AT_ONCE, AT_ONCE * NEAR**2 // trial.jobs**2 + 1)
+    if until < inf:  # the clock is looked at between them
+        at_once = at_once // GLANCES + 1
     kept = _Kept(2 * max(keep, 50))
+
+    def in_time() -> bool:
+        return kept.batch is None or monotonic() < until
 
     def tried(candidates: Numbers, orders: Numbers) -> int:
         candidates, orders = candidates[:left], orders[:left]
         for begin in range(0, len(candidates), at_once):
+            if not in_time():
+                return begin
             kept.add(trial.run(candidates[begin : begin + at_once], orders[begin : begin + at_once]))
         return len(candidates)
 
+    if until < inf:  # whatever comes next, something can be answered
+        tried(np.zeros((1, trial.jobs), dtype=np.intp), np.arange(trial.jobs)[None, :])
     for candidates, orders in _beginnings(trial, SUMS if few else max(left // 40, 2)):
         left -= tried(candidates, orders)
     idle = 0
-    while left > 0 and idle < IDLE:
+    while left > 0 and idle < IDLE and in_time():
         fresh = kept.fresh(FRESH)
         if few and len(fresh.candidates):
             left -= tried(*_neighbours(trial, fresh))
@@ -486,7 +505,7 @@ def search(options: Sequence[Sequence[Candidate]], room: Counts, slot: float, ke
             idle = 0 if kept.news else idle + 1
     found = kept.best(keep)
     ends = found.starts + trial.lasting[np.arange(trial.jobs), found.candidates]
-    return tuple(
+    schedules = tuple(
         Schedule(
             tuple(found.candidates[row].tolist()),
             tuple(found.starts[row].tolist()),
@@ -496,6 +515,7 @@ def search(options: Sequence[Sequence[Candidate]], room: Counts, slot: float, ke
         )
         for row in range(len(ends))
     )
+    return schedules, left > 0 and idle < IDLE
 
 
 class _Kept:
@@ -735,7 +755,7 @@ def by_job(options: Sequence[Sequence[Candidate]], schedule: Schedule) -> list[C
 
 
 METHOD_NAME = "Pareto local search over ways and orders of jobs"
-METHOD_VERSION = "1.0.0"
+METHOD_VERSION = "1.1.0"
 
 MIN_SLOT_SECONDS = 1e-3
 """Seconds of a slot at least."""
@@ -743,17 +763,23 @@ SOLUTIONS = 100
 """How many at most, where the request does not say."""
 
 
-def front(request: "documents.ParetoRequest") -> "documents.ParetoFront":
+def front(request: "documents.ParetoRequest", begun: float | None = None) -> "documents.ParetoFront":
     """Look for the best compromises.
 
+    Args:
+        request: What is asked.
+        begun: When its time limit began to run, by ``time.monotonic``, which all processes of a machine share; absent,
+            it is now.
+
     Returns:
-        A front that follows from the request and from nothing else; without solutions where nothing waits, or where
-        something waits that can run nowhere.
+        A front that follows from the request and, where this states no time limit, from nothing else; without
+        solutions where nothing waits, or where something waits that can run nowhere.
 
     Raises:
         RepeatedName: Names of the state stand twice.
         UnknownName: The state names what it does not hold.
     """
+    until = (monotonic() if begun is None else begun) + float(request.get("time_limit", inf))
     state = request["state"]
     check_state(state)
     snapshot = snapshot_of(state)
@@ -761,8 +787,8 @@ def front(request: "documents.ParetoRequest") -> "documents.ParetoFront":
     options = [Options(snapshot, room).of(job) for job in range(snapshot.waiting)]
     keep = int(request.get("solutions", SOLUTIONS))
     slot = max(float(request["slot"]), MIN_SLOT_SECONDS)
-    found = search(options, room, slot, keep) if options and all(options) else ()
-    return {
+    found, partial = search(options, room, slot, keep, until) if options and all(options) else ((), False)
+    answer: documents.ParetoFront = {
         "revision": state["revision"],
         "method": {"name": METHOD_NAME, "version": METHOD_VERSION},
         "solutions": [
@@ -774,6 +800,9 @@ def front(request: "documents.ParetoRequest") -> "documents.ParetoFront":
             for schedule in found
         ],
     }
+    if partial:
+        answer["partial"] = True
+    return answer
 
 
 def _room(snapshot: Snapshot) -> Counts:

@@ -223,7 +223,7 @@ class Account:
 
 METHOD_NAME = "Least weighed completion with reservations"
 WITH_NETWORK = "Least weighed completion with reservations, constants set by PPO"
-METHOD_VERSION = "1.5.0"
+METHOD_VERSION = "1.5.1"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
 
@@ -436,11 +436,14 @@ def _explain(
         attempt = attempts.get(job) or _nothing(job)
         decision["explanation"] = account.of(attempt, most)
     for name, (change, reason) in reasons.items():
-        by_job[name]["explanation"] = (
+        explanation: documents.PlacementExplanation = (
             account.change(change.job, change.pool, change.devices, reason)
             if change.devices
             else {"alternatives": [], "reason": reason}
         )
+        if isinstance(change, Migration) and change.beneficiary is not None:
+            explanation["beneficiary"] = snapshot.names.jobs[change.beneficiary]
+        by_job[name]["explanation"] = explanation
 
 
 def _nothing(job: int) -> Attempt:

@@ -331,7 +331,7 @@ class Preemption:
         attempt.features[place, WAITS] = victims.start
         attempt.features[place, CROWD] += victims.lost
         attempt.scores[place] = least
-        self._make(victims)
+        self._make(victims, attempt.job)
         return place
 
     def victims(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
@@ -443,7 +443,7 @@ class Preemption:
             more -= int(options.freed[option])
             yield option
 
-    def _make(self, victims: VictimSet) -> None:
+    def _make(self, victims: VictimSet, beneficiary: int) -> None:
         """Those who make room go."""
         options, availability = self._options, self._availability
         for option, devices in zip(victims.options, victims.devices, strict=True):
@@ -456,7 +456,7 @@ class Preemption:
             freed = int(self._running.devices[row]) - (devices if pool == was else 0)
             availability.release(was, freed, left, victims.start)
             self._gone[row] = True
-            self.migrations.append(Migration(job, pool, devices, pool == was, bought))
+            self.migrations.append(Migration(job, pool, devices, pool == was, bought, beneficiary))
 
     @cached_property
     def _running(self) -> ChangeableJobs:

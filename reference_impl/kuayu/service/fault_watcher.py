@@ -1,4 +1,4 @@
-"""The watcher of faults: heartbeats and log lines in, faults out, in one thread for all tenants.
+"""The watcher of faults: heartbeats, log lines and conflicts in, faults out, in one thread for all tenants.
 
 1. Whether the service itself kept up: silence that it slept through tells nothing about nodes. The event loop gives a
    sign of life every so often, by itself. That the watcher is late, with log lines to read, is no stall: beats are
@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kuayu.resilience.faults import Change, Watch
+from kuayu.resilience.faults import Change, IdentityConflict, Watch
 from kuayu.service import instants
 from kuayu.service.concurrency import GuardedLoop, Notifier
 from kuayu.service.fault_commands import FaultChanges, NoteHeartbeats, RecordFaults
@@ -129,14 +129,16 @@ CHANGES_PER_TRANSACTION = 50
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """What has come for a tenant: beats, lines, or that a node is gone.
+    """What has come for a tenant: beats, lines, that two sources report as a node, or that a node is gone.
 
     Attributes:
         tenant: Whose.
         received: By the watcher's clock.
         beats: Heartbeats.
         lines: Log lines.
+        conflict: That two sources report as a node.
         gone: A node that is no longer registered.
+        moved: A node that is registered with another domain.
         judged: To be told once the lines were judged and what they tell is durable.
     """
 
@@ -144,7 +146,9 @@ class _Arrival:
     received: float
     beats: "Sequence[documents.Heartbeat]" = ()
     lines: "Sequence[documents.LogLine]" = ()
+    conflict: IdentityConflict | None = None
     gone: str | None = None
+    moved: str | None = None
     judged: Future[None] | None = None
 
 
@@ -243,12 +247,27 @@ class Watcher:
         self._woken.set()
         await asyncio.shield(asyncio.wrap_future(judged))
 
+    def note_conflict(self, tenant: str, node: str, because: str, age: float) -> None:
+        """Two sources report as a node; any thread may call it.
+
+        Args:
+            tenant: Whose node it is.
+            node: Its name.
+            because: What shows that.
+            age: Seconds since that was last seen.
+        """
+        now = self._clock.now()
+        self._inbox.append(_Arrival(tenant, now, conflict=IdentityConflict(node, because, now - age)))
+
     def _have_judged(self, tenant: str, lines: int) -> None:
         self._lines_waiting[tenant] -= lines
 
     def put(self, tenant: str, kind: str, body: Body, numbers: Mapping[SubjectKey, int]) -> None:
         """A resource was registered or replaced."""
+        before = self.registry.domains(tenant).get(body["id"]) if kind == NODE.name else None
         self.registry.put(tenant, kind, body, numbers)
+        if before is not None and before != body["domain"]:
+            self._inbox.append(_Arrival(tenant, self._clock.now(), moved=body["id"]))
 
     def drop(self, tenant: str, kind: str, name: str) -> None:
         """A resource was taken away."""
@@ -341,12 +360,16 @@ class Watcher:
             watch = self._watches[tenant] = Watch()
         if arrival.gone is not None:
             watch.drop(arrival.gone)
+        if arrival.moved is not None:
+            watch.move(arrival.moved)
         # What was registered when it came may be gone by now; whoever is told of that first hears nothing afterwards.
         domains = self.registry.domains(tenant)
         if beats := [beat for beat in arrival.beats if beat["node"] in domains]:
             watch.hear(beats, domains, arrival.received)
         if lines := [line for line in arrival.lines if line["node"] in domains]:
             watch.read(lines, domains, arrival.received)
+        if arrival.conflict is not None and arrival.conflict.node in domains:
+            watch.note_conflict(arrival.conflict, domains[arrival.conflict.node], arrival.received)
 
     def _tell(self, tenant: str) -> None:
         """Write the next of what has changed; what could not be written is tried again at the next look.

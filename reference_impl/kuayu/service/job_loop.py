@@ -2,8 +2,8 @@
 
 1. Jobs while the service runs: requests, decisions and reports go to the writer, readers hear of what has changed.
    Whoever decides where jobs run (the control loop) reads what waits and runs from ``store``, has decisions carried
-   out by ``place``, ``hold``, ``unhold``, ``lose`` and ``preempt``, and waits for ``changed``. What is shown is read
-   from the database, so that it is durable before anyone can act on it.
+   out by ``place``, ``hold``, ``unhold``, ``lose``, ``preempt`` and ``resize``, and waits for ``changed``. What is
+   shown is read from the database, so that it is durable before anyone can act on it.
 2. The control loop: from what is known of a federation to what its domains are asked to do, again and again.
 
    1. *Pass.* For each tenant with jobs that wait or run: what is known is gathered at one instant
@@ -268,6 +268,17 @@ class JobCoordinator:
         """
         return await self._alter(tenant, name, partial(job_rules.preempt, reason=reason))
 
+    async def resize(
+        self, tenant: str, name: str, attempt: int, size: "documents.JobResize", reason: str
+    ) -> JobRecord | None:
+        """Have a job that runs go on with another number of devices, from its checkpoint.
+
+        Returns:
+            The job as it stands then, None where there is none; one whose attempt is another or ends stays as it is.
+        """
+        rule = partial(job_rules.resize, attempt=attempt, size=dict(size), reason=reason)
+        return await self._alter(tenant, name, rule)
+
     async def _alter(self, tenant: str, name: str, rule: Rule, *, urgent: bool = False) -> JobRecord | None:
         now, offset = self._clock.milliseconds(), self._clock.offset()
         command = AlterJob(tenant, name, rule, now, self._follow, offset=offset)
@@ -349,6 +360,9 @@ MAX_STRAY_DECISIONS = 1_000
 
 RECORDS = 200
 """Passes of which records are kept."""
+
+OTHERS = frozenset({JobVerb.STOP, JobVerb.RESIZE, JobVerb.HOLD, JobVerb.RELEASE})
+"""What steps do with jobs that are neither lost nor placed and do not merely go on waiting."""
 
 BEHIND_TEXT = "{ahead} jobs stand before it in the queue; it is decided on when it is among those that may start."
 """Why a job waits that is not in the front of the queue."""
@@ -589,7 +603,7 @@ class JobLoop:
         """Carry steps out, those first by which most depends; decisions on those who wait come last."""
         urgent = [step for step in result.steps if step.verb is JobVerb.LOSE]
         placed = [step for step in result.steps if step.verb is JobVerb.PLACE]
-        others = [step for step in result.steps if step.verb in {JobVerb.STOP, JobVerb.HOLD, JobVerb.RELEASE}]
+        others = [step for step in result.steps if step.verb in OTHERS]
         for steps in (urgent, placed, others):
             await _at_once(lambda step: self._carry(tenant, step, result), steps)
         report = [(step, decision) for step in others if (decision := result.job_decision(step)) is not None]
@@ -620,6 +634,9 @@ class JobLoop:
                 await self._jobs.unhold(tenant, step.job, step.reason)
             case JobVerb.STOP:
                 await self._jobs.preempt(tenant, step.job, step.reason)
+            case JobVerb.RESIZE:
+                assert step.resize is not None
+                await self._jobs.resize(tenant, step.job, step.attempt, step.resize, step.reason)
             case JobVerb.LOSE:
                 await self._jobs.lose(tenant, step.job, step.attempt, step.reason)
 

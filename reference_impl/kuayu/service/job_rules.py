@@ -237,6 +237,7 @@ class JobStanding:
         verdict: How the attempt ends; None while it goes on.
         cancelling: Whether the job is being called off.
         withdrawing: Whether its allocation is to be let go.
+        resize: Class JobResize, from when it was decided until an attempt has its devices; None otherwise.
         runs: Runs of the attempt that is under way, in the order of ranks; none unless its allocation was committed.
     """
 
@@ -264,6 +265,7 @@ class JobStanding:
     verdict: Verdict | None = None
     cancelling: bool = False
     withdrawing: bool = False
+    resize: Json | None = None
     runs: tuple[Run, ...] = ()
 
     @property
@@ -490,6 +492,13 @@ def preempt(standing: JobStanding, reason: str, now: int) -> JobStanding:
     return _end_attempt(standing, Verdict.LOST, reason, now)
 
 
+def resize(standing: JobStanding, attempt: int, size: Json, reason: str, now: int) -> JobStanding:
+    """It is to go on with another number of devices, class JobResize; only while that attempt runs undisturbed."""
+    if standing.state is not JobState.running or standing.ending or standing.begun != attempt:
+        return standing
+    return _end_attempt(replace(standing, resize=size), Verdict.LOST, reason, now)
+
+
 def expire(standing: JobStanding, now: int, stamp: int) -> JobStanding:
     """Time has passed: where a job should run by ``now`` and does not, the attempt is given up, at ``stamp``."""
     if standing.deadline is None or now < standing.deadline:
@@ -524,7 +533,7 @@ def _begin(standing: JobStanding, allocation: AllocationView, now: int) -> JobSt
         standing.checkpoint_step or 0,
     )
     domains = ", ".join(share["domain"] for share in existing["shares"])
-    begun = replace(standing, begun=attempt, held=existing, held_since=now, runs=tuple(map(Run, orders)))
+    begun = replace(standing, begun=attempt, held=existing, held_since=now, resize=None, runs=tuple(map(Run, orders)))
     return _explain(begun, f"devices are held in {domains}, where its runs are being started")
 
 
@@ -624,7 +633,8 @@ def _enter(standing: JobStanding, state: JobState, reason: str, now: int) -> Job
         return standing
     change = Transition(state, now, standing.attempt, standing.reason)
     noted = (*standing.transitions, change)[-MAX_TRANSITIONS:]
-    return replace(standing, state=state, since=now, transitions=noted)
+    size = None if state in ENDED else standing.resize
+    return replace(standing, state=state, since=now, transitions=noted, resize=size)
 
 
 def _explain(standing: JobStanding, reason: str) -> JobStanding:

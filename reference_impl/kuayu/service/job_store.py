@@ -94,6 +94,7 @@ class JobRecord:
             "started_at": _instant(standing.started),
             "ended_at": _instant(standing.ended),
             "cancelling": standing.cancelling or None,
+            "resize": standing.resize,
         }
         return wire | {name: value for name, value in stated.items() if value is not None}
 

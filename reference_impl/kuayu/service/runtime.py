@@ -36,7 +36,7 @@ from kuayu.service.storage.availability import Doubt
 from kuayu.service.storage.database import Database, DatabaseError, open_database
 from kuayu.service.storage.queries import Store
 from kuayu.service.storage.resources import Catalogue, ResourceRecord, Scope
-from kuayu.service.storage.sample_commands import Feed, StorePage
+from kuayu.service.storage.sample_commands import ConflictFeed, Feed, StorePage
 from kuayu.service.storage.writer import Answer, Command, Key, Once, Writer
 from kuayu.service.tenant_graphs import Graphs
 from kuayu.service.worker_pool import WorkerPool
@@ -217,6 +217,10 @@ class Runtime:
         """What takes a tenant's samples once they are durable."""
         return partial(self.graphs.feed, tenant)
 
+    def conflicts(self, tenant: str) -> ConflictFeed:
+        """What is told where two sources report as one of a tenant's nodes."""
+        return partial(self.watcher.note_conflict, tenant)
+
     def target(self, tenant: str, record: ResourceRecord) -> Target:
         """A registered scrape target as the scraper wants it."""
         body = record.body
@@ -259,6 +263,7 @@ class Runtime:
         command = StorePage(
             *(tenant, node, numbers, exporter, series, observed, reception, self.settings.durability.value),
             feed=self.feed(tenant),
+            conflicts=self.conflicts(tenant),
         )
         answer = await self.once(key, command, tenant)
         if not answer.replayed:

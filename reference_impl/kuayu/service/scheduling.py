@@ -151,8 +151,8 @@ def _decided(report: "documents.PlacementReport") -> Decided:
     return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
 
-def find_front(body: bytes) -> Decided:
-    """Answer a request for a Pareto front, class ParetoRequest."""
+def find_front(body: bytes, *, arrived: float | None = None) -> Decided:
+    """Answer a request for a Pareto front, class ParetoRequest, whose time limit runs since it arrived."""
 
     def decide() -> Decided:
         from kuayu.scheduling import pareto
@@ -160,7 +160,7 @@ def find_front(body: bytes) -> Decided:
         request: documents.ParetoRequest = _read(body, "ParetoRequest")
         _check_state(request["state"])
         check(len(request["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
-        return Decided(200, orjson.dumps(pareto.front(request)))
+        return Decided(200, orjson.dumps(pareto.front(request, arrived)))
 
     return or_problem(decide)
 

@@ -7,11 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.sparse import Scale, World
-from kuayu_conformance.testbed.sparse.exporters import MEASURES, any_measures
-from kuayu_conformance.testbed.sparse.patterns import IN_TURNS
-from kuayu_conformance.testbed.sparse.troubles import TROUBLES
-from kuayu_conformance.testbed.sparse.values import LASTING
+from kuayu_conformance.testbed.sparse import IN_TURNS, LASTING, MEASURES, TROUBLES, Scale, World, any_measures
 from kuayu_schemas import schema
 
 SMALL = Scale(healthy=120, faulty=60, warm_up=48, seconds=62)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.telemetry import FULL, QUICK, STATES, Scale, World
-from kuayu_conformance.testbed.telemetry.planning import MARGIN, Planner
+from kuayu_conformance.testbed.telemetry.fault_plan import MARGIN, Planner
 from kuayu_conformance.testbed.telemetry.population import populate
 from kuayu_conformance.testbed.telemetry.values import TICKS
 from kuayu_schemas.schema import errors

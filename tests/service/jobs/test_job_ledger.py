@@ -20,7 +20,7 @@ def check(service: Service, *ways: job_ledger.Crash, jobs: int, rounds: int) -> 
 @pytest.mark.alone
 @pytest.mark.slow
 def test_jobs_go_on_while_service_and_decisions_are_killed(start_service: StartService) -> None:
-    check(start_service(), crashes.kill_service, kill_decisions, jobs=JOBS, rounds=ROUNDS)
+    check(start_service(spawns=True), crashes.kill_service, kill_decisions, jobs=JOBS, rounds=ROUNDS)
 
 
 @pytest.mark.alone

@@ -276,6 +276,32 @@ def test_device_hours_count_devices_by_their_index_while_they_are_held() -> None
     assert wire(standing)["device_hours"] == 3.0
 
 
+def test_a_job_that_is_resized_stops_and_tells_its_size_until_it_has_the_devices() -> None:
+    standing = report(running("x"), "x", "running", step=40, checkpoint_step=30)
+    size = {"devices": 4, "before": 2}
+    assert job_rules.resize(standing, 2, size, "grown to 4", 2) == standing  # decided about another attempt
+    standing = job_rules.resize(standing, 1, size, "grown to 4", 2)
+    assert (standing.state, asked(standing), standing.resize) == (JobState.restarting, {("x", "stop")}, size)
+    assert job_rules.resize(standing, 1, {"devices": 1, "before": 2}, "shrunk to 1", 2) == standing
+    standing = released(job_rules.take_stop_answer(standing, "x", COMMITTED, 2))
+    assert (standing.state, standing.failures, standing.resize) == (JobState.queued, 0, size)
+    assert wire(standing)["resize"] == size
+    standing = place(standing)
+    assert standing.resize == size
+    standing = hear(standing, AllocationPhase.committed, "x")
+    assert (standing.runs[0].start.body["run"]["step"], standing.resize) == (30, None)
+
+
+def test_a_job_that_is_called_off_while_it_is_resized_is_not_resized_any_more() -> None:
+    standing = job_rules.resize(running("x"), 1, {"devices": 4, "before": 2}, "grown to 4", 2)
+    waiting = released(job_rules.take_stop_answer(standing, "x", COMMITTED, 2))
+    for called_off in (
+        released(job_rules.take_stop_answer(job_rules.cancel(standing, 3), "x", COMMITTED, 3)),
+        job_rules.cancel(waiting, 3),
+    ):
+        assert (called_off.state, called_off.resize) == (JobState.cancelled, None)
+
+
 def test_a_job_that_is_held_is_not_placed_until_that_is_over() -> None:
     standing = job_rules.hold(job_rules.submit(request(), 0), "its budget is spent", 1)
     assert (standing.state, standing.reason) == (JobState.held, "its budget is spent")
@@ -386,6 +412,9 @@ class World:
                 self.change(job_rules.lose(standing, standing.begun - choice % 9, "a node is dead", self.now))
             case 2:
                 self.change(job_rules.preempt(standing, "others go first", self.now))
+            case 7:
+                size = {"devices": 4, "before": 2}
+                self.change(job_rules.resize(standing, standing.begun, size, "grown to 4", self.now))
             case 3:
                 self.now += PATIENCE_MS
                 self.change(job_rules.expire(standing, self.now, self.now))

@@ -13,9 +13,7 @@ from rich.table import Table
 
 from kuayu.resilience.transfers.collective_selector import collective
 from kuayu.resilience.transfers.network import Floats
-from kuayu_conformance.testbed.transfers.collectives import WAYS
-from kuayu_conformance.testbed.transfers.collectives_run import baselines, follow
-from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, draw
+from kuayu_conformance.testbed.transfers.collectives import COUNT, FAMILIES, WAYS, baselines, draw, follow
 from kuayu_training.resilience.shards_compare import SAMPLES
 
 NAMES = tuple(way.name for way in WAYS)

@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from kuayu_conformance.testbed.transfers.shards_world import FAMILIES
+from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES
 from kuayu_training.resilience import collectives_compare, shards_compare, shards_report
 
 COLLECTIVES = "collectives"

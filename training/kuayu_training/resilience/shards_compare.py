@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 
 from kuayu.resilience.transfers.network import Floats
-from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
-from kuayu_conformance.testbed.transfers.shards_run import Run
-from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Schedule, Static, best, grid
-from kuayu_conformance.testbed.transfers.shards_state import Outcome
-from kuayu_conformance.testbed.transfers.shards_world import Window, draw
+from kuayu_conformance.testbed.transfers.shard_policies import (
+    ON_DEMAND,
+    ONE_AHEAD,
+    Schedule,
+    Static,
+    best,
+    clairvoyant,
+    grid,
+)
+from kuayu_conformance.testbed.transfers.shard_simulation import Outcome, Run, Window, draw
 from kuayu_training.resilience.shards_policies import InOrder, planned
 
 DEMAND, AHEAD, STATIC, PULLED = "fixed, on demand", "fixed, one ahead", "best static", "best static, idle links pull"

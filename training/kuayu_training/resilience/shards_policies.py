@@ -3,10 +3,8 @@
 from typing import TYPE_CHECKING
 
 from kuayu.resilience.transfers.shard_planner import shard_plan
-from kuayu_conformance.testbed.transfers.shards_executor import Executor
-from kuayu_conformance.testbed.transfers.shards_schedules import EVENLY, local_slots
-from kuayu_conformance.testbed.transfers.shards_state import State
-from kuayu_conformance.testbed.transfers.shards_world import Window
+from kuayu_conformance.testbed.transfers.shard_policies import EVENLY, Executor, local_slots
+from kuayu_conformance.testbed.transfers.shard_simulation import State, Window
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

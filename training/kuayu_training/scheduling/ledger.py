@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from kuayu.scheduling.state import Floats
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
-from kuayu_conformance.testbed.scheduling.engine.episode import AnyWorld, play
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.view import View
+from kuayu_conformance.testbed.scheduling.engine.view import Policy, View
+from kuayu_conformance.testbed.scheduling.engine.world import AnyWorld, play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 
 MONEY = 0.1

@@ -17,9 +17,9 @@ import numpy as np
 
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import JobKind

@@ -21,9 +21,9 @@ from kuayu_conformance.checks.demand.sizing_scores import (
     SIZES,
     STATED,
     AnswerFaults,
-    Compared,
     KindRanking,
     Questioner,
+    RatePair,
     Setting,
     SizedWindow,
     SizingExchange,
@@ -37,19 +37,30 @@ from kuayu_conformance.checks.demand.sizing_scores import (
     score,
 )
 from kuayu_conformance.checks.kit.tables import percent, table
-from kuayu_conformance.episode import Episode
+from kuayu_conformance.episode import Episode, Settings
 from kuayu_conformance.findings import Figure, Finding, PartFigure
 from kuayu_conformance.memory import Memory
-from kuayu_conformance.testbed.tasks import sizes
-from kuayu_conformance.testbed.tasks.cluster import DRF, FIFO, IN_ORDER, POLICIES, SRTF
-from kuayu_conformance.testbed.tasks.drawing import Tasks, World
-from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES, OVER_REQUEST, RATE, RESOURCES
-from kuayu_conformance.testbed.tasks.law import Numbers
+from kuayu_conformance.testbed import right_sizing
+from kuayu_conformance.testbed.right_sizing import (
+    DRF,
+    FIFO,
+    IN_ORDER,
+    KINDS,
+    MIXES,
+    OVER_REQUEST,
+    POLICIES,
+    RATE,
+    RESOURCES,
+    SRTF,
+    Numbers,
+    Tasks,
+    World,
+)
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 ONE_RATE = "one rate for cores"
 BESIDE = ("what is needed", "as much slower as allowed", ONE_RATE)
-"""Sizes that know the truth: see :mod:`kuayu_conformance.testbed.tasks.sizes`."""
+"""Sizes that know the truth: see :mod:`kuayu_conformance.testbed.right_sizing`."""
 
 JUDGED = (FIFO, SRTF, DRF)
 """Policies of the source's experiment 3, under which it is judged; in all of them the queue may be overtaken."""
@@ -106,12 +117,12 @@ def _curve(cells: Sequence[Cell]) -> ReportTable:
     rows = []
     for cell in sorted(cells, key=lambda one: (list(MIXES).index(one.setting.mix), one.setting.over_request)):
         for policy in JUDGED:
-            found = {
+            by_sizes = {
                 who: mean_gain(gains(entry, policy)) for who, entry in cell.all.items() if policy in entry[0].after
             }
-            told = [percent(found[who]) if who in found else "–" for who in (SERVICE, *BESIDE)]
-            ahead = _signed(found[SERVICE] - found[ONE_RATE])
-            rows.append([cell.setting.mix, f"{cell.setting.over_request:g}", policy, *told, ahead])
+            shown = [percent(by_sizes[who]) if who in by_sizes else "–" for who in (SERVICE, *BESIDE)]
+            ahead = _signed(by_sizes[SERVICE] - by_sizes[ONE_RATE])
+            rows.append([cell.setting.mix, f"{cell.setting.over_request:g}", policy, *shown, ahead])
     return table(
         "Gain over what was asked for along the over-request, mean of the four; in points, by how much the service "
         "exceeds one rate",
@@ -130,12 +141,12 @@ def _stated(cells: Sequence[Cell]) -> ReportTable:
     ]
     rows = []
     for k, quantity in enumerate(QUANTITIES):
-        where, who, found = min(every, key=lambda one, k=k: abs(one[2][k] - STATED[k]))  # type: ignore[misc]
-        rows.append([quantity, percent(STATED[k]), where, who, *map(percent, found)])
-    where, who, found = min(
+        where, who, four = min(every, key=lambda one, k=k: abs(one[2][k] - STATED[k]))  # type: ignore[misc]
+        rows.append([quantity, percent(STATED[k]), where, who, *map(percent, four)])
+    where, who, four = min(
         every, key=lambda one: max(abs(gain / stated - 1.0) for gain, stated in zip(one[2], STATED, strict=True))
     )
-    rows.append(["all four", ", ".join(map(percent, STATED)), where, who, *map(percent, found)])
+    rows.append(["all four", ", ".join(map(percent, STATED)), where, who, *map(percent, four)])
     return table(
         "What the source states, and the set-up of this world that comes nearest to each figure, and to all four at "
         "once",
@@ -286,11 +297,11 @@ def _signed(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
 
 
-QUICK, FULL = (1, 4), (8, 3)
-"""Histories of each mix, and windows that are asked for with each."""
+SMOKE, QUICK, FULL = (1, 1), (1, 4), (8, 3)
+"""Histories of each mix, and windows that are asked for with each; a smoke run looks at the answers alone (DEM-007)."""
 CURVE_QUICK, CURVE_FULL = (1, 2), (4, 3)
-"""The same at the other over-requests that are judged."""
-NOTHING_QUICK, NOTHING_FULL = (1, 8), (4, 6)
+"""The same at the other over-requests that are judged; a smoke run leaves them out."""
+NOTHING_SMOKE, NOTHING_QUICK, NOTHING_FULL = (1, 2), (1, 8), (4, 6)
 """The same where nothing is asked for in excess."""
 FEW = (2, 3)
 """The same where loads and assumptions vary."""
@@ -329,7 +340,7 @@ class SizedHistories:
 def observe(episode: Episode) -> SizedHistories:
     """Ask for the sizes of all windows and play them."""
     player = _Player(episode)
-    plan = list(_plan(full=episode.settings.full))
+    plan = list(_plan(episode.settings))
     cells = []
     for setting, size, policies in plan:
         cells.append(player.cell(setting, size, policies))
@@ -339,16 +350,17 @@ def observe(episode: Episode) -> SizedHistories:
     return SizedHistories(tuple(cells), tuple(player.answered), tuple(player.ranked))
 
 
-def _plan(*, full: bool) -> Iterator[tuple[Setting, tuple[int, int], Sequence[str]]]:
+def _plan(run: Settings) -> Iterator[tuple[Setting, tuple[int, int], Sequence[str]]]:
     """Settings, each with its histories and windows of each, and the policies that are played."""
     for mix in MIXES:
-        yield Setting(mix), FULL if full else QUICK, POLICIES
-    for mix in MIXES:
+        yield Setting(mix), run.sized(smoke=SMOKE, quick=QUICK, full=FULL), POLICIES
+    for mix in () if run.smoke else MIXES:
         for factor in CURVE:
             if factor != OVER_REQUEST:
-                yield Setting(mix, over_request=factor), CURVE_FULL if full else CURVE_QUICK, JUDGED
-    yield Setting(REAL_MIX, over_request=1.0, allowed=0.0), NOTHING_FULL if full else NOTHING_QUICK, (FIFO,)
-    if full:
+                yield Setting(mix, over_request=factor), CURVE_FULL if run.full else CURVE_QUICK, JUDGED
+    nothing = run.sized(smoke=NOTHING_SMOKE, quick=NOTHING_QUICK, full=NOTHING_FULL)
+    yield Setting(REAL_MIX, over_request=1.0, allowed=0.0), nothing, (FIFO,)
+    if run.full:
         others = [
             *(Setting(REAL_MIX, over_request=factor) for factor in FACTORS),
             *(Setting(REAL_MIX, rate=rate) for rate in RATES),
@@ -408,7 +420,7 @@ class _Player:
 
 
 def _beside(tasks: Tasks, allowed: float) -> dict[str, Numbers]:
-    made = (sizes.ideal(tasks), sizes.tolerant(tasks, allowed), sizes.at_one_rate(tasks, allowed))
+    made = (right_sizing.ideal(tasks), right_sizing.tolerant(tasks, allowed), right_sizing.at_one_rate(tasks, allowed))
     return dict(zip(BESIDE, made, strict=True))
 
 
@@ -419,13 +431,13 @@ def judge(o: SizedHistories) -> Iterator[Finding]:
     costs = {f"{cell.setting.mix}, over-request {cell.setting.over_request:g}": cell.service for cell in judged}
     nothing = [cell for cell in o.cells if (cell.setting.over_request, cell.setting.allowed) == (1.0, 0.0)]
     yield from dem_sizing_claims.of_costs(costs, nothing[0].service if nothing else ())
-    compared = [Compared(cell.setting.mix, cell.service, cell.beside[ONE_RATE]) for cell in judged]
-    found = advantage(compared, JUDGED, FIGURE)
-    windows = {mix: sum(len(one.service) for one in compared if one.mix == mix) for mix in MIXES}
+    pairs = [RatePair(cell.setting.mix, cell.service, cell.beside[ONE_RATE]) for cell in judged]
+    ahead = advantage(pairs, JUDGED, FIGURE)
+    windows = {mix: sum(len(one.service) for one in pairs if one.mix == mix) for mix in MIXES}
     yield Figure(
         FIGURE,
-        found.estimate,
-        found.lower,
+        ahead.estimate,
+        ahead.lower,
         sum(windows.values()),
         "gain over what was asked for with the service's sizes − the same with one rate for the cores of all tasks "
         "that makes them 5 % slower on the mean; a gain is the mean of four (deployed tasks, completion rate, devices "
@@ -434,11 +446,11 @@ def judge(o: SizedHistories) -> Iterator[Finding]:
         "and DRF at 70 tasks an hour; one-sided 95 % bootstrap bound over windows. Not the trace of the source, but a "
         "world drawn from the figures that it prints",
         parts=[
-            PartFigure(f"{mix}, {policy}", value, None, windows[mix]) for (mix, policy), value in found.parts.items()
+            PartFigure(f"{mix}, {policy}", value, None, windows[mix]) for (mix, policy), value in ahead.parts.items()
         ],
         tables=tables(o.cells, o.ranked),
         plots=plots(o.cells),
-        ceiling=found.upper,
+        ceiling=ahead.upper,
     )
 
 

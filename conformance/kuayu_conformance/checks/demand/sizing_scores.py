@@ -26,11 +26,21 @@ from kuayu_conformance.statistics.bootstrap import RESAMPLES
 from kuayu_conformance.statistics.holm import LEVEL
 from kuayu_conformance.statistics.proportions import CONFIDENCE
 from kuayu_conformance.statistics.quotients import Stratum, quotient
-from kuayu_conformance.testbed.tasks import cluster, drawing, wire
-from kuayu_conformance.testbed.tasks.cluster import FIFO, Outcome
-from kuayu_conformance.testbed.tasks.drawing import Tasks, World
-from kuayu_conformance.testbed.tasks.kinds import DEVICES, KINDS, MEMORY, MIXES, OVER_REQUEST, RATE, RESOURCES
-from kuayu_conformance.testbed.tasks.law import Numbers
+from kuayu_conformance.testbed import right_sizing
+from kuayu_conformance.testbed.right_sizing import (
+    DEVICES,
+    FIFO,
+    KINDS,
+    MEMORY,
+    MIXES,
+    OVER_REQUEST,
+    RATE,
+    RESOURCES,
+    Numbers,
+    Outcome,
+    Tasks,
+    World,
+)
 from kuayu_schemas import schema
 
 if TYPE_CHECKING:
@@ -87,7 +97,7 @@ def score(
     number: int, tasks: Tasks, given: Numbers, policies: Iterable[str], before: Mapping[str, SizedWindow]
 ) -> Window:
     """Play a window with sizes; ``before`` is the same with what was asked for."""
-    after = {policy: played(cluster.play(tasks, given, policy)) for policy in policies}
+    after = {policy: played(right_sizing.play(tasks, given, policy)) for policy in policies}
     slower = tasks.slowed(given) / tasks.slowed(tasks.requested) - 1.0
     return Window(
         number,
@@ -101,7 +111,7 @@ def score(
 
 def originals(tasks: Tasks, policies: Iterable[str]) -> dict[str, SizedWindow]:
     """A window with what was asked for."""
-    return {policy: played(cluster.play(tasks, tasks.requested, policy)) for policy in policies}
+    return {policy: played(right_sizing.play(tasks, tasks.requested, policy)) for policy in policies}
 
 
 def played(outcome: Outcome) -> SizedWindow:
@@ -131,7 +141,7 @@ def mean_gain(four: Four) -> float:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RatePair:
     """Windows of a mix at an over-request, with the service's sizes and with one rate for cores.
 
     Attributes:
@@ -161,18 +171,18 @@ class Advantage:
     parts: Mapping[tuple[str, str], float]
 
 
-def advantage(compared: Sequence[Compared], policies: Sequence[str], seed: str) -> Advantage:
+def advantage(pairs: Sequence[RatePair], policies: Sequence[str], seed: str) -> Advantage:
     """The mean over over-requests of the gain of the service less that of one rate, by mix and policy; and the least.
 
     Args:
-        compared: All mixes, each at the same number of over-requests.
+        pairs: All mixes, each at the same number of over-requests.
         policies: Under which all windows were played.
         seed: Of what is drawn for the bounds, by Python's own generator: no version changes its fractions.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
-    mixes = list(dict.fromkeys(entry.mix for entry in compared))
+    mixes = list(dict.fromkeys(entry.mix for entry in pairs))
     by_mix: dict[str, list[Numbers]] = {mix: [] for mix in mixes}
-    for entry in compared:
+    for entry in pairs:
         n = len(entry.service)
         drawn = np.array([[int(chance.random() * n) for _ in range(n)] for _ in range(RESAMPLES)])
         times = np.vstack([np.ones(n), *(np.bincount(row, minlength=n)[None] for row in drawn)])
@@ -184,7 +194,7 @@ def advantage(compared: Sequence[Compared], policies: Sequence[str], seed: str) 
     return Advantage(float(worst[0]), float(resampled[RESAMPLES - rank]), float(resampled[rank - 1]), parts)
 
 
-def _ahead(entry: Compared, policies: Sequence[str], times: Numbers) -> Numbers:
+def _ahead(entry: RatePair, policies: Sequence[str], times: Numbers) -> Numbers:
     """Gain of the service less that of one rate where each window counts so many times, draws × policies."""
     columns = []
     for policy in policies:
@@ -297,14 +307,14 @@ class Questioner:
         """
         world = setting.world if setting.label else setting.world.asking(setting.over_request)
         mix, where = MIXES[setting.mix], f"{self.seed}/{setting.mix}"
-        before = drawing.history(f"{where}/history-{history}", mix, world, RECORDS)
-        drawn = [drawing.window(f"{where}/window-{number}", mix, world, setting.rate) for number in windows]
+        before = right_sizing.history(f"{where}/history-{history}", mix, world, RECORDS)
+        drawn = [right_sizing.window(f"{where}/window-{number}", mix, world, setting.rate) for number in windows]
         names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS))]
-        ran = wire.records(before, names, f"{where}/history-{history}")
+        ran = right_sizing.records(before, names, f"{where}/history-{history}")
         wanted = [
             row
             for number, tasks in zip(windows, drawn, strict=True)
-            for row in wire.requests(tasks, names, f"t{number}-")
+            for row in right_sizing.requests(tasks, names, f"t{number}-")
         ]
         asked = replace(self._asked(ran, wanted, setting.allowed), kinds=tuple(names))
         return asked, drawn, _given(asked, drawn)
@@ -312,9 +322,9 @@ class Questioner:
     def unusual(self) -> list[tuple[str, SizingExchange]]:
         """Questions at the edge: kinds that never ran, tasks without accelerators, no history at all."""
         world, mix = World(), MIXES["25:25:25:25"]
-        before = drawing.history(f"{self.seed}/few", mix, world, 400)
+        before = right_sizing.history(f"{self.seed}/few", mix, world, 400)
         names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS) + 1)]
-        history = wire.records(before, names, f"{self.seed}/few")
+        history = right_sizing.records(before, names, f"{self.seed}/few")
         asks: documents.TaskResources = {"devices": 0.0, "cores": 6.0, "memory": 3e10}
         tasks: list[documents.TaskRequest] = [
             {"id": "seen", "kind": names[0], "requested": {**asks, "devices": 1.0}},
@@ -345,7 +355,7 @@ def _given(asked: SizingExchange, drawn: Sequence[Tasks]) -> list[Numbers]:
     """Sizes by window."""
     if asked.amiss:
         return [tasks.requested for tasks in drawn]
-    sizes = wire.numbers(asked.answer.json["tasks"])
+    sizes = right_sizing.numbers(asked.answer.json["tasks"])
     starts = np.cumsum([0, *(len(tasks) for tasks in drawn)])
     return [
         np.minimum(sizes[start : start + len(tasks)], tasks.requested)

@@ -34,9 +34,8 @@ from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.testbed.demand import baselines
-from kuayu_conformance.testbed.demand.baselines import LAST, PLAN, SIMPLE
-from kuayu_conformance.testbed.demand.real import DEMANDED, FILES, series
-from kuayu_conformance.testbed.demand.wire import PAST, Names
+from kuayu_conformance.testbed.demand.baselines import DEMANDED, FILES, LAST, PLAN, SIMPLE, series
+from kuayu_conformance.testbed.demand.codec import PAST, Names
 from kuayu_conformance.testbed.demand.world import STEP
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 

@@ -24,10 +24,18 @@ from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
 from kuayu_conformance.statistics import mean_lower_bound, quantile
 from kuayu_conformance.testbed.curves import real
-from kuayu_conformance.testbed.curves.causal import Delayed
 from kuayu_conformance.testbed.curves.generated import curve as generated
-from kuayu_conformance.testbed.curves.labels import Switches, settled, switches
-from kuayu_conformance.testbed.curves.values import FAST, PHASES, STABLE, STRETCH, Curve
+from kuayu_conformance.testbed.curves.phases import (
+    FAST,
+    PHASES,
+    STABLE,
+    STRETCH,
+    Curve,
+    Delayed,
+    Switches,
+    settled,
+    switches,
+)
 from kuayu_schemas import schema
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 

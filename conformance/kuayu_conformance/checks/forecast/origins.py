@@ -20,7 +20,7 @@ from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.testbed.chance import stream
 from kuayu_conformance.testbed.demand import baselines
-from kuayu_conformance.testbed.demand.wire import PAST, Names, Subject, forecast_request, subjects, values
+from kuayu_conformance.testbed.demand.codec import PAST, Names, Subject, forecast_request, subjects, values
 from kuayu_conformance.testbed.demand.world import DAY, STEP, Floats, World, world
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.kit.tables import lines, percent, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
-from kuayu_conformance.testbed.demand.wire import Subject, past, reservation_request, values
+from kuayu_conformance.testbed.demand.codec import Subject, past, reservation_request, values
 from kuayu_conformance.testbed.demand.world import STEP, World
 from kuayu_schemas.models import ReportPlot, ReportTable
 

@@ -17,9 +17,8 @@ from kuayu_conformance.checks.forecast.forecast_requests import DAY, HOUR, PEAKS
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Finding, holds
-from kuayu_conformance.testbed.demand.law import Period
-from kuayu_conformance.testbed.demand.peaks import Load, greedy, least_peak, level
-from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
+from kuayu_conformance.testbed.demand.peaks import Laid, Load, cases, greedy, least_peak, level, prices_at
+from kuayu_conformance.testbed.demand.trainings import Period
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

@@ -129,6 +129,7 @@ class PlayedDomain(Site):
         """All devices of its nodes are free, and nothing runs."""
         super().__init__(name, [ANY_KIND])
         self.free = {ANY_KIND: dict(nodes)}
+        self.nodes = list(nodes)
         self.runs: set[tuple[str, int]] = set()
         self.asked = 0.0
         self.unheard = False
@@ -298,17 +299,32 @@ class Stage:
             name = domain(self.episode, f"{self.label}-{label}")
             books = {}
             for number in range(nodes):
-                rows = [
-                    device(str(place), memory_capacity=MEMORY_BYTES, peak_matrix_throughput=THROUGHPUT)
-                    for place in range(devices)
-                ]
-                books[node(self.episode, name, f"{self.label}-{label}-{number}", devices=rows)] = devices
+                books[self._node(label, name, number, devices)] = devices
             self.domains[label] = PlayedDomain(name, books)
             self.visit(label)
 
+    def extend(self, label: str, devices: int) -> None:
+        """Register another node of a domain, with so many devices that are free.
+
+        Raises:
+            SetUpFailed: It could not be registered.
+        """
+        played = self.domains[label]
+        self._renew()
+        number = len(played.nodes)
+        played.nodes.append(self._node(label, played.name, number, devices))
+        played.free[ANY_KIND][played.nodes[-1]] = devices
+
+    def _node(self, label: str, of_domain: str, number: int, devices: int) -> str:
+        rows = [
+            device(str(place), memory_capacity=MEMORY_BYTES, peak_matrix_throughput=THROUGHPUT)
+            for place in range(devices)
+        ]
+        return node(self.episode, of_domain, f"{self.label}-{label}-{number}", devices=rows)
+
     # What clients do
 
-    def submit(self, label: str, *, domains: str = "", devices: int = DEVICES, **members: Any) -> str:
+    def submit(self, label: str, *, domains: str = "", devices: int | Json = DEVICES, **members: Any) -> str:
         """Submit a job that may run in all domains of the stage, or in some; its name.
 
         Raises:
@@ -571,13 +587,13 @@ class Stage:
         self.moments.append(Moment(kind, job, of_domain, body, answer, held))
 
 
-def request_of(name: str, devices: int = DEVICES) -> Json:
-    """Body of a job that trains for ten minutes on so many devices."""
+def request_of(name: str, devices: int | Json = DEVICES) -> Json:
+    """Body of a job that trains for ten minutes on so many devices, or on as many as class Elasticity says."""
     return {
         "id": name,
         "kind": "training",
         "workload": {"command": ["python", "train.py", "--name", name]},
-        "devices": {"minimum": devices, "maximum": devices},
+        "devices": {"minimum": devices, "maximum": devices} if isinstance(devices, int) else devices,
         "duration": {"expected": 600.0, "low": 500.0, "high": 720.0, "coverage": 0.8},
     }
 

@@ -15,8 +15,9 @@ from kuayu_conformance.statistics import proportion_lower_bound
 TRAPS = ("plain", "reset", "repeat", "disorder", "gap", "skew")
 """What is done to the pages of an episode; each trap with each exporter is one stratum."""
 
-CELLS_QUICK, CELLS_FULL = 450, 3000
-"""Values of a stratum at least: 450 support 98 % with three wrong, 3000 support 99.9 % with none (Clopper-Pearson)."""
+CELLS_SMOKE, CELLS_QUICK, CELLS_FULL = 236, 450, 3000
+"""Values of a stratum at least: 236 support 98 % with one wrong, 450 with three; 3000 support 99.9 % with none
+(Clopper-Pearson)."""
 
 STEP, SKEW = 15.0, 3600.0
 """Seconds between pages at most; seconds by which the clock of the trap ``skew`` is fast."""
@@ -61,7 +62,8 @@ def _stratum(episode: Episode, site: str, name: str, trap: str) -> Stratum:
     played = PlayedExporter(name, episode.random)
     machine = node(episode, site, f"{name}-{trap}", names=played.devices)
     a_page = sum(len(row.series) for row in played.mapped)
-    count = -(-(CELLS_FULL if episode.settings.full else CELLS_QUICK) // a_page) + 2
+    least = episode.settings.sized(smoke=CELLS_SMOKE, quick=CELLS_QUICK, full=CELLS_FULL)
+    count = -(-least // a_page) + 2
     now = episode.now()
     step = min(STEP, round(episode.settings.limits["retention"] / 2 / count, 3))
     cells: dict[tuple[str, str, float], Cell] = {}

@@ -21,7 +21,7 @@ from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_schemas import registers
 from kuayu_schemas.models import Constancy
 
-WINDOW_QUICK, WINDOW_FULL = 75.0, 600.0
+WINDOW_SMOKE, WINDOW_QUICK, WINDOW_FULL = 64.0, 75.0, 600.0
 """Seconds watched: longer than the longest gap allowed, so that one gap too long always shows."""
 
 SETTLE = 2.0
@@ -72,7 +72,7 @@ def observe(episode: Episode) -> WatchedSeries:
     Raises:
         NotTestable: The target neither scrapes nor has a live node of its own.
     """
-    window = WINDOW_FULL if episode.settings.full else WINDOW_QUICK
+    window = episode.settings.sized(smoke=WINDOW_SMOKE, quick=WINDOW_QUICK, full=WINDOW_FULL)
     since = episode.now()
     live = _live_nodes(episode, since)
     own: list[str] = []

@@ -28,8 +28,7 @@ from kuayu_conformance.checks.metrics.timeline import Clock, Timeline, Track
 from kuayu_conformance.episode import Episode, FellBehind
 from kuayu_conformance.findings import Figure, Finding, PartFigure, answered, holds
 from kuayu_conformance.statistics import proportion_lower_bound
-from kuayu_conformance.testbed.sparse import FULL, QUICK, World
-from kuayu_conformance.testbed.sparse.values import LASTING, Unit
+from kuayu_conformance.testbed.sparse import FULL, LASTING, QUICK, Unit, World
 from kuayu_schemas.models import ReportTable, TableRow
 
 TROUBLE = ("degraded", "straggling", "faulty", "offline")

@@ -462,6 +462,8 @@ def _turned_offline(timeline: Timeline, name: str, since: float, until: float) -
     return any(since <= place <= until and value == "offline" for place, value in rows)
 
 
+SMOKE = Scale(domains=5, nodes=700, warm_up=12, seconds=66, churn=0.01)
+"""Long enough for 299 changes that have all their time to be shown, which a bound of the 99th percentile needs."""
 QUICK = Scale(domains=5, nodes=1000, warm_up=12, seconds=84, churn=0.01)
 FULL = Scale(domains=64, nodes=10_000, warm_up=20, seconds=120, churn=0.01)
 
@@ -494,7 +496,7 @@ def observe(episode: Episode) -> StateWorldRun:
     Raises:
         FellBehind: The suite, or the path to the target, was too slow for its own world.
     """
-    scale = FULL if episode.settings.full else QUICK
+    scale = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     world = World(scale, f"{episode.settings.nonce}/telemetry", episode.name_of, episode.urn_of)
     refused = tuple(registered(episode, world.domains, world.nodes, world.families, world.links))
     beside = StatedDomains(episode, scale.warm_up + scale.seconds)

@@ -29,16 +29,10 @@ from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
-from kuayu_conformance.testbed.adjustment.baselines import ADJUSTERS
-from kuayu_conformance.testbed.adjustment.beside import beside
-from kuayu_conformance.testbed.adjustment.courses import Course
-from kuayu_conformance.testbed.adjustment.disturbing import CELL_S, KINDS, SLOW
-from kuayu_conformance.testbed.adjustment.law import Floats
-from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.reading import Level, jobs, levels
+from kuayu_conformance.testbed.adjustment.law import Floats, Level, Motion, jobs, levels
 from kuayu_conformance.testbed.adjustment.run import ASKED_S, Outcome, play
-from kuayu_conformance.testbed.adjustment.scores import Disturbance, Score, Yardstick
-from kuayu_conformance.testbed.adjustment.world import WINDOW_S, World, draw
+from kuayu_conformance.testbed.adjustment.scores import ADJUSTERS, Course, Disturbance, Score, Yardstick, beside
+from kuayu_conformance.testbed.adjustment.world import CELL_S, KINDS, SLOW, WINDOW_S, World, draw
 from kuayu_schemas import registers
 from kuayu_schemas.models import ReportPlot, ReportTable
 
@@ -101,7 +95,7 @@ def _line(at: Floats, values: Floats) -> Line:
 
 
 SERVICE = "the service"
-QUICK, FULL = 25, 64
+SMOKE, QUICK, FULL = 19, 25, 64
 """Windows of five disturbances each: enough that a bound of their 95th percentile is not the worst of them."""
 
 
@@ -481,7 +475,7 @@ class AdjustmentWindows:
 
 def observe(episode: Episode) -> AdjustmentWindows:
     """Play all windows that the run has."""
-    wanted = FULL if episode.settings.full else QUICK
+    wanted = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode)
     windows = player.played(range(wanted), player.window)
     return AdjustmentWindows(

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.checks.kit.decisions import name, revision, revision_faults
 from kuayu_conformance.checks.resilience.resilience_requests import bandwidth
-from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels, policy
+from kuayu_conformance.testbed.adjustment.law import AskedJob, Level, Motion, Policy, jobs, levels, policy
 from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING
 
 if TYPE_CHECKING:

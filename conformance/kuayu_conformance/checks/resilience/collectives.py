@@ -23,9 +23,21 @@ from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING, WAYS, Way
-from kuayu_conformance.testbed.transfers.collectives_run import Course, baselines, turned
-from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, INTERVAL, World, draw
+from kuayu_conformance.testbed.transfers.collectives import (
+    COUNT,
+    FAMILIES,
+    HIERARCHICAL,
+    INTERVAL,
+    LOW,
+    RING,
+    WAYS,
+    Course,
+    Way,
+    World,
+    baselines,
+    draw,
+    turned,
+)
 from kuayu_schemas.models import ReportPlot, ReportTable
 
 if TYPE_CHECKING:
@@ -216,8 +228,9 @@ class Extent:
     intervals: int
 
 
-QUICK, FULL = Extent(16, COUNT // 2), Extent(48, COUNT)
-"""Quick windows are as many as a simple chooser needs to show for sure that it gains by following the network."""
+SMOKE, QUICK, FULL = Extent(16, COUNT // 4), Extent(16, COUNT // 2), Extent(48, COUNT)
+"""Quick windows are as many as a simple chooser needs to show for sure that it gains by following the network; those of
+a smoke run are as many, and shorter, since the bound is over windows."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +248,7 @@ class CollectiveWindows:
 
 def observe(episode: Episode) -> CollectiveWindows:
     """Carry out windows of all families, one after the other."""
-    extent = FULL if episode.settings.full else QUICK
+    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     seed = f"{episode.random.random()}"
     drawn = [(number, family) for number in range(extent.windows) for family in FAMILIES]
     windows: list[Window] = []

@@ -25,7 +25,7 @@ from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, answered, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
 from kuayu_conformance.streams import StreamEvent
-from kuayu_conformance.testbed.heartbeats import FULL, QUICK, Delivery, Incident, World
+from kuayu_conformance.testbed.heartbeats import FULL, QUICK, SMOKE, Delivery, Incident, World
 from kuayu_conformance.testbed.heartbeats.values import (
     CAUSES,
     JOB_HUNG,
@@ -621,7 +621,7 @@ def observe(episode: Episode) -> DetectionRun:
     Raises:
         FellBehind: The suite, or the path to the target, was too slow for its own world.
     """
-    scale = FULL if episode.settings.full else QUICK
+    scale = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     world = World(scale, f"{episode.settings.nonce}/heartbeats", episode.name_of)
     refusals = tuple(registered(episode, world))
     if refusals:

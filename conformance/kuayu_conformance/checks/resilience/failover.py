@@ -30,12 +30,10 @@ from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAI
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import quantile, quantile_upper_bound
-from kuayu_conformance.testbed.recovery.baselines import COLD, FIXED, BaselinePlanner
-from kuayu_conformance.testbed.recovery.faults import KINDS
-from kuayu_conformance.testbed.recovery.recovering import GO_ON, REPLACE, RESTORE, WAIT
-from kuayu_conformance.testbed.recovery.run import Outcome, play
+from kuayu_conformance.testbed.recovery.run import COLD, FIXED, BaselinePlanner, Outcome, play
+from kuayu_conformance.testbed.recovery.simulation import GO_ON, REPLACE, RESTORE, WAIT
 from kuayu_conformance.testbed.recovery.state import Incident
-from kuayu_conformance.testbed.recovery.world import World, draw
+from kuayu_conformance.testbed.recovery.world import KINDS, World, draw
 from kuayu_schemas import registers
 from kuayu_schemas.models import ReportPlot, ReportTable
 
@@ -53,7 +51,7 @@ class Extent:
     beside: bool
 
 
-QUICK, FULL = Extent(8, beside=False), Extent(24, beside=True)
+SMOKE, QUICK, FULL = Extent(6, beside=False), Extent(8, beside=False), Extent(24, beside=True)
 """About thirty incidents a window: enough that a bound of their 95th percentile is not the worst of them."""
 
 
@@ -336,7 +334,7 @@ class FailoverWindows:
 
 def observe(episode: Episode) -> FailoverWindows:
     """Play all windows that the run has."""
-    extent = FULL if episode.settings.full else QUICK
+    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode)
     windows = player.played(range(extent.windows), lambda number: player.window(number, beside=extent.beside))
     return FailoverWindows(

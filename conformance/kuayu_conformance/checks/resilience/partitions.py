@@ -540,11 +540,21 @@ STORIES: dict[str, Callable[[Stage], Telling]] = {
 """All kinds of stories."""
 
 
-QUICK, FULL = 3, 30
+SMOKE, QUICK, FULL = 1, 3, 30
 """Jobs of each kind."""
 
 TOGETHER = 3
 """Jobs that are played at once, so that pauses are shared."""
+
+ALIKE = (
+    ("renewed", "lapsed", "unfinished"),
+    ("lost",),
+    ("cut-off", "blocked"),
+    ("moved", "reordered", "queued"),
+    ("storm",),
+)
+"""All kinds, together those whose pauses are alike: of each there is one job in a smoke run, and a pause for another
+must not be longer than a lease."""
 
 
 LETTING_GO = frozenset({"aborting", "releasing"})
@@ -560,15 +570,24 @@ class PartitionedJobs:
 
 def observe(episode: Episode) -> PartitionedJobs:
     """Play all stories, a few of a kind at a time."""
-    jobs = FULL if episode.settings.full else QUICK
+    jobs = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     stories: list[Story] = []
+    for together in _played_together(jobs):
+        stages = [Stage(episode, kind, number) for kind, number in together]
+        _play(episode, stages)
+        stories += [stage.story for stage in stages]
+        episode.passed(len(stories), jobs * len(STORIES))
+    return PartitionedJobs(tuple(stories))
+
+
+def _played_together(jobs: int) -> Iterator[list[tuple[str, int]]]:
+    """Kind and number of the jobs that are played at once: some of one kind, or one each of kinds that are alike."""
+    if jobs == SMOKE:
+        yield from ([(kind, 0) for kind in kinds] for kinds in ALIKE)
+        return
     for kind in STORIES:
         for begin in range(0, jobs, TOGETHER):
-            stages = [Stage(episode, kind, number) for number in range(begin, begin + TOGETHER)]
-            _play(episode, stages)
-            stories += [stage.story for stage in stages]
-            episode.passed(len(stories), jobs * len(STORIES))
-    return PartitionedJobs(tuple(stories))
+            yield [(kind, number) for number in range(begin, begin + TOGETHER)]
 
 
 def _play(episode: Episode, stages: list[Stage]) -> None:

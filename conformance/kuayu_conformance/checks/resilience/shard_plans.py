@@ -17,10 +17,10 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import CaseVerdicts, UnsoundAnswers, drawn, name, revision, verdicts
 from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, measured_link
-from kuayu_conformance.checks.resilience.shard_windows import FULL, QUICK, Player, faults
+from kuayu_conformance.checks.resilience.shard_windows import FULL, QUICK, SMOKE, Player, faults
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
-from kuayu_conformance.testbed.transfers.shards_world import MILD
+from kuayu_conformance.testbed.transfers.shard_simulation import MILD
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -257,7 +257,7 @@ class PlanAnswers:
 def observe(episode: Episode) -> PlanAnswers:
     """Ask hard questions, then play windows."""
     told = verdicts(episode, SHARDS, "shard plan", questions, faults)
-    extent = FULL if episode.settings.full else QUICK
+    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode, look=True)
     for number in range(extent.windows[MILD]):
         player.service_alone(MILD, number, extent)

@@ -17,12 +17,16 @@ from pydantic import TypeAdapter
 
 from kuayu_conformance.checks.kit.decisions import WindowClient, revision_faults
 from kuayu_conformance.checks.resilience.resilience_requests import SHARDS
-from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
-from kuayu_conformance.testbed.transfers.shards_executor import Executor
-from kuayu_conformance.testbed.transfers.shards_run import Run
-from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Schedule, Static, grid
-from kuayu_conformance.testbed.transfers.shards_state import Outcome
-from kuayu_conformance.testbed.transfers.shards_world import MILD, Window, draw
+from kuayu_conformance.testbed.transfers.shard_policies import (
+    ON_DEMAND,
+    ONE_AHEAD,
+    Executor,
+    Schedule,
+    Static,
+    clairvoyant,
+    grid,
+)
+from kuayu_conformance.testbed.transfers.shard_simulation import MILD, Outcome, Run, Window, draw
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -195,6 +199,7 @@ class Extent:
     beside: bool
 
 
+SMOKE = Extent(600, {MILD: 5}, beside=False)
 QUICK = Extent(600, {MILD: 8}, beside=False)
 FULL = Extent(1200, {MILD: 40, "×0.3": 15, "outages": 15, "measured": 15, "calm": 15}, beside=True)
 

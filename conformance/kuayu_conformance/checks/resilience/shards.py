@@ -21,6 +21,7 @@ from kuayu_conformance.checks.resilience.shard_windows import (
     QUICK,
     SEER,
     SERVICE,
+    SMOKE,
     Player,
     ShardWindow,
     every,
@@ -28,9 +29,8 @@ from kuayu_conformance.checks.resilience.shard_windows import (
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import ratio_lower_bound
-from kuayu_conformance.testbed.transfers.shards_schedules import Schedule, best
-from kuayu_conformance.testbed.transfers.shards_state import Outcome
-from kuayu_conformance.testbed.transfers.shards_world import FAMILIES, MILD
+from kuayu_conformance.testbed.transfers.shard_policies import Schedule, best
+from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, MILD, Outcome
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 STATIC, PULLED = "best static schedule with overlap", "best one whose idle links pull"
@@ -188,7 +188,7 @@ class ShardWindows:
 
 def observe(episode: Episode) -> ShardWindows:
     """Play windows of all families that the run has."""
-    extent = FULL if episode.settings.full else QUICK
+    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode)
     windows = player.played(every(extent), lambda which: player.window(*which, extent))
     return ShardWindows(windows, len(every(extent)), player.bad, player.bad_answers)

@@ -416,7 +416,7 @@ def _ended(answer: Answer) -> float:
     return answer.started + answer.seconds
 
 
-QUICK, FULL = 270, 2700
+SMOKE, QUICK, FULL = 252, 270, 2700
 """Allocations that go well; with the others more than 300 are committed, which a bound of the 99th percentile needs."""
 
 BATCH = min(10, AT_ONCE)
@@ -446,7 +446,7 @@ def observe(episode: Episode) -> AllocationOutcomes:
         player.settle(played)
         player.catch_up(played)
         stories += player.release(played)
-    told = ordinary(scripts, FULL if episode.settings.full else QUICK)
+    told = ordinary(scripts, episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL))
     for begin in range(0, len(told), BATCH):
         held: list[AllocationHistory] = []
         for script in told[begin : begin + BATCH]:
@@ -666,6 +666,12 @@ def _seconds(story: Story) -> float:
 
 
 CHECK = Check(
-    "sch_coordination", ("SCH-006", "SCH-017", "SCH-018", "SCH-019"), observe, judge, recorded_times=True, heavy=True
+    "sch_coordination",
+    ("SCH-006", "SCH-017", "SCH-018", "SCH-019"),
+    observe,
+    judge,
+    recorded_times=True,
+    heavy=True,
+    roomy=True,
 )
 """The check."""

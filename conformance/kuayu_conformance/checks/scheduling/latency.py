@@ -18,8 +18,8 @@ from kuayu_schemas.models import ReportTable, TableRow
 
 JUDGED = Scale(domains=5, nodes=132, running=1500, waiting=1500)
 LARGE = Scale(domains=64, nodes=157, running=8000, waiting=2000)
-DECISIONS_QUICK, DECISIONS_FULL, DECISIONS_LARGE = 475, 1000, 100
-"""The bound of 300 to 472 decisions is the slowest of them, so that one stall of a machine would decide."""
+DECISIONS_SMOKE, DECISIONS_QUICK, DECISIONS_FULL, DECISIONS_LARGE = 300, 475, 1000, 100
+"""The bound of 299 to 472 decisions is the slowest of them, so that one stall of a machine decides in a smoke run."""
 
 LOOKED_AT = 30
 """Of so many answers one is held against its state."""
@@ -70,7 +70,8 @@ def observe(episode: Episode) -> LatencySeries:
     if asked is None:
         with episode.stretch("decisions") as stretch:
             draft = Draft.of(episode)
-            asked = tuple(_asked(episode, draft, JUDGED, DECISIONS_FULL if full else DECISIONS_QUICK))
+            count = episode.settings.sized(smoke=DECISIONS_SMOKE, quick=DECISIONS_QUICK, full=DECISIONS_FULL)
+            asked = tuple(_asked(episode, draft, JUDGED, count))
             asked += tuple(_asked(episode, draft, LARGE, DECISIONS_LARGE)) if full else ()
             stretch.keep(asked)
     answers = [answer for _, answer in episode.exchanges[begin:]]
@@ -156,4 +157,4 @@ def _table(series: Sequence[Series]) -> ReportTable:
     return ReportTable(title="Time of decisions over HTTP", columns=columns, rows=rows)
 
 
-CHECK = Check("sch_latency", ("SCH-002",), observe, judge, recorded_times=True, heavy=True)
+CHECK = Check("sch_latency", ("SCH-002",), observe, judge, recorded_times=True, heavy=True, roomy=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from kuayu_conformance.testbed.curves import real
 from kuayu_conformance.testbed.curves.drawing import labelled
 from kuayu_conformance.testbed.curves.generated import curve
-from kuayu_conformance.testbed.curves.values import Curve
+from kuayu_conformance.testbed.curves.phases import Curve
 
 GENERATED = 9
 

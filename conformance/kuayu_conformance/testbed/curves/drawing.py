@@ -7,8 +7,7 @@ import numpy as np
 
 from kuayu_conformance.rendering.axis import Axis
 from kuayu_conformance.rendering.figures import Unit
-from kuayu_conformance.testbed.curves.labels import settled, switches
-from kuayu_conformance.testbed.curves.values import FAST, STABLE, WARM_UP, Curve, Floats
+from kuayu_conformance.testbed.curves.phases import FAST, STABLE, WARM_UP, Curve, Floats, settled, switches
 
 COLOURS = {WARM_UP: "#f3d9a4", FAST: "#bfe0d8", STABLE: "#d5dce2"}
 _NAMES = {WARM_UP: "warm-up", FAST: "fast convergence", STABLE: "stable convergence"}

@@ -1,30 +1,36 @@
 """Training curves that are made up: a scaling law, driven by a learning rate, with noise and what goes wrong.
 
-The loss follows ``L(v) = E + A v^-α (1 + (v/b)^5)^(-c/5)``, a scaling law with one break (J. Kaplan et al., "Scaling
-laws for neural language models", arXiv 2001.08361; E. Caballero et al., "Broken neural scaling laws", ICLR 2023). ``v``
-is the progress: steps weighted by the learning rate over its highest, behind those that an earlier training has made.
-What the learning rate has fallen by lowers the loss further (H. Tissue et al., "Scaling law with learning rate
-annealing", arXiv 2408.11029). ``A`` is chosen so that the slope of the law passes that of stable convergence at a drawn
-step, which may lie behind the last one that is asked about.
-
-Exponents of steps are 0.28 and more where an irreducible part is set apart (J. Hoffmann et al., "Training
-compute-optimal large language models", NeurIPS 2022, approach 3); they are drawn around that.
+1. **Law.** The loss follows ``L(v) = E + A v^-α (1 + (v/b)^5)^(-c/5)``, a scaling law with one break (J. Kaplan et
+   al., "Scaling laws for neural language models", arXiv 2001.08361; E. Caballero et al., "Broken neural scaling laws",
+   ICLR 2023). ``v`` is the progress: steps weighted by the learning rate over its highest, behind those that an
+   earlier training has made. ``A`` is chosen so that the slope of the law passes that of stable convergence at a drawn
+   step, which may lie behind the last one that is asked about.
+2. **Annealing.** What the learning rate has fallen by lowers the loss further (H. Tissue et al., "Scaling law with
+   learning rate annealing", arXiv 2408.11029).
+3. **Exponents** of steps are 0.28 and more where an irreducible part is set apart (J. Hoffmann et al., "Training
+   compute-optimal large language models", NeurIPS 2022, approach 3); they are drawn around that.
+4. **Schedules** are learning rates over the steps of a run, as shares of their highest.
+5. **Noise** about the trend is as real curves have it. What was measured: the standard deviation of the logarithm of
+   the loss about its running mean over a twentieth of the points, in the last 70 % of a run, and how much of it is
+   left at the next point. Sources: Megatron-LM's release runs and MLPerf Training (see
+   :mod:`kuayu_conformance.testbed.curves.real`, which names the files); medians over the runs of a kind.
+   ``tests/conformance/testbed/curves`` measures them anew where the data are at hand.
+6. **Seeds.** A curve follows from a seed and its number; how many others there are plays no part.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance, stream
-from kuayu_conformance.testbed.curves.labels import SLOW
-from kuayu_conformance.testbed.curves.noise import MEASURED, deviations
-from kuayu_conformance.testbed.curves.schedules import DECAYS, Schedule
-from kuayu_conformance.testbed.curves.values import KNOWN, Curve, Floats, Steps, rounded
+from kuayu_conformance.testbed.curves.phases import KNOWN, SLOW, Curve, Floats, Steps, rounded
 
+Decay = Literal["constant", "linear", "cosine", "stable"]
+DECAYS: tuple[Decay, ...] = ("constant", "linear", "cosine", "stable")
 SCRATCH, RESUMED, RESTARTED = "generated from scratch", "generated, resumed", "generated, restarted"
 _KINDS = ((SCRATCH, 0.55), (RESUMED, 0.15), (RESTARTED, 0.30))
-
 _STEPS = (2e3, 1e6)
 _POINTS = (100.0, 1000.0)
 _EXPONENT = (0.2, 0.6)
@@ -43,6 +49,94 @@ _SOONEST = 350.0
 _WARM_UPS = (((0.0, 0.0), 0.07), ((0.0005, 0.05), 0.5), ((0.05, 0.4), 0.3), ((0.4, 2.0), 0.13))
 """Steps of the warm-up in parts of those that are asked about, and how often it is so long."""
 _ANNEALED = (0.0, 0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A learning rate that rises in a line, and then falls.
+
+    Attributes:
+        warm_up: Steps in which it rises; nought where it begins at its highest.
+        decay: How it falls: not at all, in a line, as half a cosine (I. Loshchilov and F. Hutter, "SGDR", ICLR 2017),
+            or in a line over the last part after having been constant (WSD: S. Hu et al., "MiniCPM", COLM 2024).
+        until: Step at which it is lowest.
+        lowest: What it falls to, as a share of the highest.
+        falls_from: Share of the steps until then after which a stable one begins to fall.
+    """
+
+    warm_up: float
+    decay: Decay
+    until: float
+    lowest: float = 0.1
+    falls_from: float = 0.8
+
+    def shares(self, steps: Steps) -> Floats:
+        """Learning rate at each step over the highest, of shape (points,)."""
+        rising = np.minimum(1.0, steps / self.warm_up) if self.warm_up > 0 else np.ones(len(steps))
+        begin = self.falls_from * self.until if self.decay == "stable" else self.warm_up
+        through = np.clip((steps - begin) / max(self.until - begin, 1.0), 0.0, 1.0)
+        if self.decay == "constant":
+            left = np.ones(len(steps))
+        elif self.decay == "cosine":
+            left = 0.5 * (1.0 + np.cos(np.pi * through))
+        else:
+            left = 1.0 - through
+        shares: Floats = np.where(steps < self.warm_up, rising, self.lowest + (1.0 - self.lowest) * left)
+        return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Noise of a kind of training.
+
+    Attributes:
+        kind: Which.
+        size: Standard deviation of the logarithm of the loss from point to point.
+        kept: Share of a deviation that is left at the next point (correlation of neighbours).
+    """
+
+    kind: str
+    size: float
+    kept: float
+
+
+MEASURED = (
+    Noise("megatron bert", 0.0308, -0.02),
+    Noise("megatron gpt", 0.0104, -0.15),
+    Noise("megatron mixtral", 0.0078, -0.03),
+    Noise("megatron nemotron", 0.0043, -0.06),
+    Noise("megatron t5", 0.0176, 0.0),
+    Noise("mlperf llama31_405b", 0.0024, -0.06),
+    Noise("mlperf llama31_8b", 0.0183, -0.07),
+)
+
+
+def measure(losses: Floats) -> Noise:
+    """Noise of a curve.
+
+    Args:
+        losses: Of shape (points,), a hundred or more of them.
+    """
+    logs = np.log(losses)
+    width = max(5, len(logs) // 20)
+    trend = np.convolve(logs, np.full(width, 1.0 / width), "valid")
+    left = (logs[width // 2 :][: len(trend)] - trend)[int(0.3 * len(trend)) :]
+    return Noise("measured", float(left.std()), float(np.corrcoef(left[:-1], left[1:])[0, 1]))
+
+
+def deviations(drawn: Floats, noise: Noise) -> Floats:
+    """Deviations of the logarithm of the loss, each of which keeps a share of the one before.
+
+    Args:
+        drawn: Independent normal numbers, of shape (points,).
+        noise: Of which size, and how much is kept.
+    """
+    fresh = noise.size * float(np.sqrt(1.0 - noise.kept**2))
+    found, last = np.empty(len(drawn)), noise.size * drawn[0]
+    for place, number in enumerate(drawn):
+        last = last if place == 0 else noise.kept * last + fresh * number
+        found[place] = last
+    return found
 
 
 @dataclass(frozen=True, slots=True)

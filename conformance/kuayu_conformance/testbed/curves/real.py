@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from kuayu_conformance.corpora.data_folder import TRAINING_CURVES
-from kuayu_conformance.testbed.curves.schedules import Schedule
-from kuayu_conformance.testbed.curves.values import Curve, rounded
+from kuayu_conformance.testbed.curves.generated import Schedule
+from kuayu_conformance.testbed.curves.phases import Curve, rounded
 
 FILES = TRAINING_CURVES
 """What is read of the folder, by name."""

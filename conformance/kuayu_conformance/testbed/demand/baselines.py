@@ -1,30 +1,51 @@
-"""Forecasts that anybody can make, to be held beside those of a service.
+"""What forecasts of a service are held beside: forecasts that anybody can make, and demand of real clusters.
 
-*Last value*, *drift* (the straight line through the first and the last value) and *seasonal naive* (the value a day
-before) as in R. J. Hyndman and G. Athanasopoulos, "Forecasting: principles and practice", 3rd ed. (2021), 5.2;
-*smoothing* with a damped trend as in E. S. Gardner and E. McKenzie, "Forecasting trends in time series", Management
-Science 31 (1985) 1237-1246; *plan*, the last value with what trainings and events are expected to change of it.
+1. **Baselines.** *Last value*, *drift* (the straight line through the first and the last value) and *seasonal naive*
+   (the value a day before) as in R. J. Hyndman and G. Athanasopoulos, "Forecasting: principles and practice", 3rd ed.
+   (2021), 5.2; *smoothing* with a damped trend as in E. S. Gardner and E. McKenzie, "Forecasting trends in time
+   series", Management Science 31 (1985) 1237-1246; *plan*, the last value with what trainings and events are expected
+   to change of it.
+2. **Real series.** They come from the folder of public originals (``KUAYU_DATA``), and are not judged: nobody can keep
+   them from having been seen.
+
+   - *itp-demand*: GPUs that jobs of ten clusters of Microsoft held or waited for in spring 2021, as if none had queued;
+     microsoft/elasticflow-traces (D. Gu et al., ASPLOS 2023).
+   - *earth-running*: GPUs in use of 16 virtual clusters of SenseTime's cluster Earth, May 2020; HeliosArtifact (Q. Hu
+     et al., "Characterization and prediction of deep learning workloads in large-scale GPU datacenters", SC 2021).
+   - *philly-running*: GPUs in use of virtual clusters of Microsoft, 2017 (M. Jeon et al., ATC 2019).
+   - *openb-running*: GPUs in use by a sample of Alibaba's pods, 2023 (Q. Weng et al., ATC 2023).
 """
 
+import csv
+import gzip
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.demand.known import Foreseen, announced, foreseen
+from kuayu_conformance.corpora.data_folder import DEMAND_SERIES
+from kuayu_conformance.testbed.demand.codec import Foreseen, announced, foreseen
 from kuayu_conformance.testbed.demand.world import DAY, STEP, Domain
 
 Floats = NDArray[np.float64]
-
 LAST, SEASONAL, DRIFT, SMOOTHING, PLAN = "last value", "seasonal naive", "drift", "smoothing", "plan"
 SIMPLE = (LAST, SEASONAL, DRIFT, SMOOTHING)
 """Those that know nothing but the series."""
-
+FILES = DEMAND_SERIES
+"""Tables of a value each minute and cluster, by name."""
+DEMANDED = frozenset({"itp-demand"})
+"""Those that count what is demanded; the others count what is held."""
+EMPTY_AT_FIRST = 3 * 1440
+"""Values at the begin that say nothing, as the lists of jobs begin with nobody there."""
+MIN_MEAN_DEVICES = 20.0
+"""Mean devices of a cluster that is worth a forecast."""
 _DAY = int(DAY / STEP)
 _TREND, _DAMPED = 0.1, 0.9
 _LEVELS = (0.3, 0.6, 0.9)
 _MINUTES_PER_VALUE = 10
 _OVERDUE = 0.1
+_OTHERS = frozenset({"time_s", "cpus_running", "pods_running"})
 
 
 def simple(series: Floats, ahead: int) -> dict[str, float]:
@@ -92,6 +113,31 @@ def planned(domain: Domain, now: float, horizons: Sequence[float]) -> Mapping[fl
     return changes
 
 
+def last_with_errors(series: Floats, ahead: int, levels: Sequence[float]) -> tuple[float, ...]:
+    """The last value with the errors that last values made so many steps ahead, by levels; none is below nought.
+
+    A quantile is the least error that at least that share of errors does not exceed.
+    """
+    errors = np.sort(series[ahead:] - series[:-ahead])
+    places = [max(0, int(np.ceil(level * len(errors))) - 1) for level in levels]
+    return tuple(max(0.0, float(series[-1] + errors[place])) for place in places)
+
+
+def series(name: str, folder: Path) -> Mapping[str, NDArray[np.float64]]:
+    """Values each minute by cluster, those at the begin that say nothing left out.
+
+    Raises:
+        KeyError: There is no such table.
+        OSError: It cannot be read.
+    """
+    with gzip.open(folder / FILES[name], "rt", encoding="utf-8") as lines:
+        rows = csv.reader(lines)
+        names = next(rows)
+        table = np.array([[float(cell or 0.0) for cell in row] for row in rows])
+    kept = {names[place]: table[EMPTY_AT_FIRST:, place] for place in range(len(names)) if names[place] not in _OTHERS}
+    return {cluster: values for cluster, values in kept.items() if values.mean() >= MIN_MEAN_DEVICES}
+
+
 def _devices(training: Foreseen, now: float, instant: float) -> float:
     """Devices of a training at an instant if all goes as expected from now on; one that waits goes on waiting."""
     if training.started is None:
@@ -106,13 +152,3 @@ def _devices(training: Foreseen, now: float, instant: float) -> float:
         if instant < end:
             return float(period.devices)
     return 0.0
-
-
-def last_with_errors(series: Floats, ahead: int, levels: Sequence[float]) -> tuple[float, ...]:
-    """The last value with the errors that last values made so many steps ahead, by levels; none is below nought.
-
-    A quantile is the least error that at least that share of errors does not exceed.
-    """
-    errors = np.sort(series[ahead:] - series[:-ahead])
-    places = [max(0, int(np.ceil(level * len(errors))) - 1) for level in levels]
-    return tuple(max(0.0, float(series[-1] + errors[place])) for place in places)

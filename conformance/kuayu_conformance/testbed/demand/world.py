@@ -1,18 +1,43 @@
-"""A world: domains with what they demand each minute, and what of it is known when."""
+"""A world for forecasts: domains with what they demand each minute, and what of it is known when.
+
+1. **Events.** Maintenance and campaigns of users are announced; some campaigns do not come. How often, how long and how
+   much is assumed: a domain has one or the other about every day, so that a few days show some.
+2. **Crowd.** Small jobs and services of a domain are arrays of submissions, seconds and devices; none of them waits.
+   Small jobs are drawn from what was fitted to ITP's clusters, services from what was fitted to Alibaba's pods that
+   serve (see :mod:`kuayu_conformance.testbed.scheduling.workload.fitted`): their seconds and sizes, and the hours and
+   days at which they are submitted, which are those of Philly.
+3. **Demand.** A domain demands what its trainings, its events and its crowd hold or wait for; everything follows from
+   the seed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.demand.crowd import Crowd, services, small_jobs
-from kuayu_conformance.testbed.demand.events import Event, events
-from kuayu_conformance.testbed.demand.jobs import Large, large_jobs
-from kuayu_conformance.testbed.demand.kinds import KINDS, Kind
+from kuayu_conformance.testbed.chance import Chance, stream
+from kuayu_conformance.testbed.demand.trainings import KINDS, Kind, Large, gauss, large_jobs
+from kuayu_conformance.testbed.scheduling.workload.arrivals import draw_cluster
+from kuayu_conformance.testbed.scheduling.workload.curves import growth, read_off
+from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, parameters
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+EVERY = 2 * 86_400.0
+"""Seconds from one maintenance of a domain to the next, on average; campaigns likewise."""
+AHEAD = 86_400.0
+"""Seconds before its begin at which it is announced."""
+COMES = 0.75
+"""Share of campaigns that come."""
+DEVICES = (0.05, 0.12)
+"""Devices of an event over those of the domain's large trainings."""
+LASTS = (7_200.0, 21_600.0)
+"""Seconds that it is to last."""
+Floats = NDArray[np.float64]
 STEP = 60.0
 """Seconds from one value of a series to the next."""
 DAY = 86_400.0
@@ -21,10 +46,80 @@ WARM = 4 * DAY
 TENANTS = 3
 """Tenants of a domain that train large models; the next has small jobs and campaigns, the last has services."""
 CROWD, SERVING = TENANTS, TENANTS + 1
-
-Floats = NDArray[np.float64]
 Series = dict[str, Floats]
 """Devices at each step by what they are: ``demanded``, ``held``, ``waiting``, ``submitted``."""
+_LATE = 600.0
+_HOUR = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What is announced, and what comes of it.
+
+    Attributes:
+        kind: As on the wire.
+        begin: Seconds, as announced.
+        end: Likewise.
+        devices: Devices that it adds or takes out, as announced.
+        actual: Seconds of its true begin and end, and devices; None where it does not come.
+    """
+
+    kind: "documents.EventKind"
+    begin: float
+    end: float
+    devices: int
+    actual: tuple[float, float, int] | None
+
+
+def events(kind: Kind, span: tuple[float, float], chance: Chance) -> tuple[Event, ...]:
+    """Events of a domain in a span of seconds, in the order of their begin."""
+    made = [*_of("maintenance", kind, span, chance), *_of("campaign", kind, span, chance)]
+    return tuple(sorted(made, key=lambda event: event.begin))
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Jobs in no order.
+
+    Attributes:
+        submitted: Seconds, whole.
+        seconds: Of each, whole.
+        devices: Of each.
+    """
+
+    submitted: Floats
+    seconds: Floats
+    devices: Floats
+
+
+def small_jobs(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
+    """Small jobs that are submitted in a span of seconds since midnight at the begin of a week."""
+    fit = parameters()[0]["itp"]
+    cluster = next(candidate for candidate in fit.clusters if candidate.name == kind.cluster)
+    drawn = draw_cluster(fit, cluster, span, stream(seed, "small jobs"), scale=kind.scale)
+    selected = (drawn.turn <= kind.scale) & (drawn.submitted < span[1])
+    seconds = np.maximum(1.0, np.rint(drawn.duration[selected]))
+    return Crowd(np.rint(drawn.submitted[selected]), seconds, drawn.devices[selected])
+
+
+def services(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
+    """Replicas of services that are started in a span, and how long they last."""
+    fits, serving = parameters()
+    rhythm = fits["philly"]
+    sizes = np.array([size for size, _ in serving.sizes], dtype=np.float64)
+    shares = np.cumsum(np.array([share for _, share in serving.sizes]))
+    mean = sum(size * share for size, share in serving.sizes) / float(shares[-1])
+    hours = np.floor(span[0] / _HOUR) + np.arange(int((span[1] - span[0]) / _HOUR) + 1)
+    hour_numbers = hours.astype(np.intp)
+    usual = np.array(rhythm.hours)[hour_numbers % 24] * np.array(rhythm.days)[(hour_numbers // 24) % 7]
+    chance = stream(seed, "services")
+    rate = kind.served / (mean * serving.duration) * _HOUR * usual
+    counts = np.floor(rate + chance.random(len(rate))).astype(np.intp)
+    hour = np.repeat(hours, counts)
+    when, level, pick = chance.random((3, len(hour)))
+    seconds = growth(read_off(level, LEVELS, serving.durations))
+    devices = sizes[np.minimum(np.searchsorted(shares, pick * shares[-1], side="right"), len(sizes) - 1)]
+    return Crowd(np.rint((hour + when) * _HOUR), np.maximum(1.0, np.rint(seconds)), devices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +204,32 @@ def world(seed: str, days: float, kinds: tuple[Kind, ...] = KINDS) -> World:
     return World(tuple(_domain(kind, steps, span, f"{seed}/{kind.label}") for kind in kinds), steps)
 
 
+def demanded(job: Large) -> Iterator[tuple[float, float, float]]:
+    """Seconds of begin and end, and devices: those of its first period while it waits, then those of its parts."""
+    if job.submitted is None or job.started is None:
+        return
+    first = job.training.periods[0].devices
+    yield job.submitted, job.started, first
+    for part in job.course.parts:
+        yield job.started + part.begin, job.started + part.end, part.devices
+
+
+def _of(what: "documents.EventKind", kind: Kind, span: tuple[float, float], chance: Chance) -> Iterator[Event]:
+    count = int((span[1] - span[0]) / EVERY + chance.fraction())
+    for _ in range(count):
+        # people announce full quarters of an hour
+        begin = 900.0 * round(chance.between(*span) / 900.0)
+        end = begin + 900.0 * round(chance.between(*LASTS) / 900.0)
+        devices = int(kind.room * chance.between(*DEVICES))
+        late, later = (float(round(_LATE * abs(gauss(chance)))) for _ in range(2))
+        comes, share = chance.fraction() < COMES, chance.between(0.7, 1.1)
+        if what == "maintenance":
+            yield Event(what, begin, end, devices, (begin, end + later, devices))
+        else:
+            actual = (begin + late, end + late, int(devices * share)) if comes else None
+            yield Event(what, begin, end, devices, actual)
+
+
 def _domain(kind: Kind, steps: int, span: tuple[float, float], seed: str) -> Domain:
     return Domain(
         kind,
@@ -118,16 +239,6 @@ def _domain(kind: Kind, steps: int, span: tuple[float, float], seed: str) -> Dom
         services(kind, span, seed),
         events(kind, (0.0, span[1]), Chance(seed, "events")),
     )
-
-
-def demanded(job: Large) -> Iterator[tuple[float, float, float]]:
-    """Seconds of begin and end, and devices: those of its first period while it waits, then those of its parts."""
-    if job.submitted is None or job.started is None:
-        return
-    first = job.training.periods[0].devices
-    yield job.submitted, job.started, first
-    for part in job.course.parts:
-        yield job.started + part.begin, job.started + part.end, part.devices
 
 
 def _named(demand: Floats, held: Floats, submitted: Floats) -> Series:

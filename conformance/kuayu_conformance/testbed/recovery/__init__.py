@@ -1,7 +1,7 @@
 """Jobs whose nodes fail, and what becomes of them under somebody's plans (RES-003, RES-004).
 
-``world`` draws windows (``links`` what their links carry, ``faults`` what fails), ``wire`` tells of them as the
-standard's model does, and ``run`` plays one under a planner. ``plant`` lets time pass: ``state`` is what stands when,
-``flows`` what travels, ``copying`` takes checkpoints, ``recovering`` carries plans out, and ``failing`` lets things
-break. ``holding`` is what of a backup plan can be held, and ``baselines`` are planners to compare with.
+- ``world``: windows, what their links carry, and what fails in them;
+- ``state``: what stands when, what travels, and what of a backup plan can be held;
+- ``simulation``: jobs work, checkpoints are copied, things fail, and recoveries are carried out;
+- ``run``: a window under a planner, and planners to compare with.
 """

@@ -1,23 +1,231 @@
-"""What stands when in a window: nodes, jobs, what is under way, and what became of faults."""
+"""What stands when in a window: nodes, jobs, what is under way, what is to happen, and what became of faults.
 
+1. **Clock.** What is to happen comes in the order of time; at one instant, in the order in which it was put down.
+2. **Flows.** Stores, links and jobs' nodes are shared evenly by what travels at the same time. Copies of checkpoints
+   have ``share`` of a store or a link among them, and recoveries the rest while there are any, or all of it. What is
+   shared is shared by number, and each goes at the speed of the narrowest that it needs: what that leaves over
+   elsewhere is left.
+3. **Holdings.** As many spares as a pool shall have, and copies that fit. A pool that is greater than the clause allows
+   is held as great as it may be, and copies beyond the room of their store or the share of stores and links, in the
+   order of the plan, are not held. Otherwise whoever holds too much would do best.
+4. **State.** At the beginning all jobs are whole, there is no copy anywhere, and no free node is shown.
+"""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Annotated
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from kuayu_conformance.testbed.recovery.flows import Flow
-from kuayu_conformance.testbed.recovery.world import Job, World
+from kuayu_conformance.testbed.recovery.world import INTERVAL_S, PAST, Job, World
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
 
+Way = tuple[str, int, int]
+"""Store, link or nodes; of which domain or job; to which domain, where it is a link."""
+STORE, LINK, NODES = "store", "link", "nodes"
+BITS = 8.0
 SAME = 1e-6
 """Seconds, and seconds of work, that are none."""
-
 FIT: "documents.NodeCondition" = "fit"
 FAILED: "documents.NodeCondition" = "failed"
 UNREACHABLE: "documents.NodeCondition" = "unreachable"
+_WHOLE = 1e-9
+_SLACK = 1.0 + 1e-3
+_NEAR = 1.0 - 1e-9
+"""A risk so close below what may be run may have come out above it."""
+
+
+class Clock:
+    """Instants with what happens then."""
+
+    def __init__(self) -> None:
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+
+    def at(self, instant: float, what: Callable[[], None]) -> None:
+        """Put something down; nothing that is infinitely far away ever happens."""
+        if instant < inf:
+            self._count += 1
+            heapq.heappush(self._due, (instant, self._count, what))
+
+    @property
+    def next(self) -> float:
+        """When something happens next; infinite where nothing does."""
+        return self._due[0][0] if self._due else inf
+
+    def take(self) -> Callable[[], None]:
+        """What happens next."""
+        return heapq.heappop(self._due)[2]
+
+
+@dataclass(slots=True, eq=False)
+class Flow:
+    """Something that travels.
+
+    Attributes:
+        ways: All that it needs.
+        size: Bits of each part.
+        done: What happens when it is there.
+        copy: Whether it is a copy of a checkpoint.
+        parts: How many like it travel side by side, each with a share of its own.
+        left: Bits of each part that are not there.
+        speed: Bit/s of each part.
+    """
+
+    ways: tuple[Way, ...]
+    size: float
+    done: Callable[[], None]
+    copy: bool = False
+    parts: int = 1
+    left: float = 0.0
+    speed: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Nothing of it is there."""
+        self.left = self.size
+
+
+class Flows:
+    """All that is under way.
+
+    Args:
+        world: Where.
+        away: Domains to and from which links carry nothing.
+    """
+
+    def __init__(self, world: World, away: Container[int]) -> None:
+        self._world, self._away = world, away
+        self._links = world.links.carried.tolist()
+        self.under_way: list[Flow] = []
+        self._ends = inf
+
+    def start(self, flow: Flow, now: float) -> None:
+        """Let something travel."""
+        self.under_way.append(flow)
+        self.share(now)
+
+    def stop(self, flow: Flow, now: float) -> None:
+        """Give it up."""
+        if flow in self.under_way:
+            self.under_way.remove(flow)
+            self.share(now)
+
+    def next(self, now: float) -> float:
+        """When something is there, or bandwidths change."""
+        changes = (int(now / INTERVAL_S) + 1) * float(INTERVAL_S) if self.under_way else inf
+        return min(self._ends, changes)
+
+    def travel(self, now: float, then: float) -> list[Flow]:
+        """Let time pass, no longer than until the next change; what is there then has gone."""
+        finished = []
+        for flow in self.under_way:
+            flow.left -= flow.speed * (then - now)
+            if flow.left <= _WHOLE * flow.size:
+                finished.append(flow)
+        if finished or int(then / INTERVAL_S) != int(now / INTERVAL_S):
+            self.under_way = [flow for flow in self.under_way if flow not in finished]
+            self.share(then)
+        return finished
+
+    def share(self, now: float) -> None:
+        """Share all bandwidths anew."""
+        copies, others = Counter[Way](), Counter[Way]()
+        for flow in self.under_way:
+            counts = copies if flow.copy else others
+            for way in flow.ways:
+                counts[way] += flow.parts
+        share, wholes = self._world.share, {way: self._bandwidth(way, now) for way in copies.keys() | others.keys()}
+        of_copies = {way: share * wholes[way] / count for way, count in copies.items()}
+        of_others = {
+            way: (wholes[way] * (1.0 - share) if way in copies else wholes[way]) / count
+            for way, count in others.items()
+        }
+        self._ends = inf
+        for flow in self.under_way:
+            parts = of_copies if flow.copy else of_others
+            flow.speed = min(map(parts.__getitem__, flow.ways))
+            if flow.speed > 0.0:
+                self._ends = min(self._ends, now + flow.left / flow.speed)
+
+    def _bandwidth(self, way: Way, now: float) -> float:
+        kind, which, other = way
+        if kind == NODES:
+            return self._world.jobs[which].node_bandwidth
+        if kind == STORE:
+            return self._world.domains[which].store_bandwidth
+        if which in self._away or other in self._away:
+            return 0.0
+        row = min(PAST + int(now / INTERVAL_S), len(self._links) - 1)
+        return float(self._links[row][which][other])
+
+
+def ways(store: int, begin: int, end: int) -> tuple[Way, ...]:
+    """What a state needs that goes from or to a store, between two domains or within one."""
+    store_way: Way = (STORE, store, -1)
+    return (store_way,) if begin == end else (store_way, (LINK, begin, end))
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of a job's checkpoints in a domain, both by number, every so many seconds."""
+
+    job: int
+    domain: int
+    period_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What is held.
+
+    Attributes:
+        spares: By domain.
+        copies: In the order of the plan.
+        left_out: What of the plan is not, in words.
+    """
+
+    spares: tuple[int, ...]
+    copies: tuple[Copy, ...]
+    left_out: tuple[str, ...] = ()
+
+    def price(self, world: World) -> float:
+        """Of all spares, for an hour."""
+        return sum(count * domain.price for count, domain in zip(self.spares, world.domains, strict=True))
+
+
+def held(world: World, plan: "documents.BackupPlan | None") -> Holdings:
+    """What of a valid plan can be held; nothing where there is none."""
+    if plan is None:
+        return Holdings((0,) * len(world.domains), ())
+    left_out: list[str] = []
+    numbers = {domain.id: number for number, domain in enumerate(world.domains)}
+    spares = [0] * len(world.domains)
+    for pool in plan["pools"]:
+        number = numbers.get(pool["domain"])
+        if number is None:
+            left_out.append(f"pool of {pool['domain']}, which is no domain of the request")
+            continue
+        most = fewest(world, number)
+        spares[number] = min(int(pool["spares"]), most)
+        if pool["spares"] > most:
+            left_out.append(f"{pool['spares']} spares in {pool['domain']}, where a pool has {most}")
+    return Holdings(tuple(spares), tuple(_copies(world, plan["copies"], numbers, left_out)), tuple(left_out))
+
+
+def fewest(world: World, domain: int) -> int:
+    """The fewest spares of a domain whose risk is no more than the world's, or all that are free there."""
+    from scipy.special import pdtrc
+
+    jobs = sum(node.domain == domain and node.job >= 0 for node in world.nodes)
+    free = sum(node.domain == domain and node.job < 0 for node in world.nodes)
+    mean = jobs * world.repair_s / world.time_between_failures
+    return next((count for count in range(free) if pdtrc(float(count), mean) <= _NEAR * world.risk), free)
 
 
 @dataclass(slots=True)
@@ -246,3 +454,31 @@ def begin(world: World) -> State:
                 held[node.replica].append(index)
         jobs.append(JobState(spec, number, spec.domain, [tuple(replica) for replica in held], spec.replicas))
     return State(world, 0.0, nodes, jobs, {})
+
+
+def _copies(
+    world: World, bodies: "list[documents.PlannedCopy]", numbers: dict[str, int], left_out: list[str]
+) -> list[Copy]:
+    jobs = {job.id: number for number, job in enumerate(world.jobs)}
+    known = world.links.measured[:PAST]
+    room, written, sent = defaultdict[int, float](float), defaultdict[int, float](float), defaultdict[Any, float](float)
+    made: dict[tuple[int, int], Copy] = {}
+    for body in bodies:
+        job, domain = jobs.get(body["job"], -1), numbers.get(body["domain"], -1)
+        if job < 0 or domain < 0 or (job, domain) in made:
+            left_out.append(f"copy of {body['job']} in {body['domain']}, which are unknown or stand twice")
+            continue
+        spec, rate = world.jobs[job], 8.0 * world.jobs[job].state_size / max(float(body["period"]), 1e-9)
+        way = (spec.domain, domain)
+        fits = room[domain] + 2.0 * spec.state_size <= world.domains[domain].room * _SLACK
+        fits &= written[domain] + rate <= world.share * world.domains[domain].store_bandwidth * _SLACK
+        if spec.domain != domain:
+            fits &= sent[way] + rate <= world.share * fmean(known[:, spec.domain, domain].tolist()) * _SLACK
+        if not fits:
+            left_out.append(f"copy of {body['job']} in {body['domain']}, for which there is too little left")
+            continue
+        room[domain] += 2.0 * spec.state_size
+        written[domain] += rate
+        sent[way] += rate
+        made[job, domain] = Copy(job, domain, float(body["period"]))
+    return list(made.values())

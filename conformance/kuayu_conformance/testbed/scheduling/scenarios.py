@@ -12,9 +12,8 @@ from typing import Any
 from kuayu_conformance.testbed.scheduling.adversity import adversity
 from kuayu_conformance.testbed.scheduling.bounds import pooled
 from kuayu_conformance.testbed.scheduling.engine.disturbances import Disturbances
-from kuayu_conformance.testbed.scheduling.engine.episode import AnyWorld
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.world import AnyWorld, World
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.swings import swung
 from kuayu_conformance.testbed.scheduling.timing import Timing

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 
 

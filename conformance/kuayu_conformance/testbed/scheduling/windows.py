@@ -28,11 +28,11 @@ from kuayu_conformance.testbed.scheduling.baselines import (
     WeighedCompletion,
 )
 from kuayu_conformance.testbed.scheduling.bounds import Needs, capacity, needs
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome, Record
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.progress import Phase
+from kuayu_conformance.testbed.scheduling.engine.state import Phase
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.scores import FLOOR, JobScore, Played, played_of
 from kuayu_conformance.testbed.scheduling.values import Job, Site

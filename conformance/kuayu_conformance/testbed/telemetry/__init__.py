@@ -2,14 +2,15 @@
 
 :class:`~kuayu_conformance.testbed.telemetry.world.World` is what a check plays. Behind it, one after the other:
 
-- ``population``: who is there; ``accelerators``: of which make, and what its exporters show;
-- ``planning`` with ``work``, ``troubles``, ``mending`` and ``ledger``: which node changes its state when, and by what;
-- ``steps``: the step loops of all jobs, from which it follows who waits for whom; ``serving``: servers of inference;
-- ``history`` and ``signals``: what devices, ports and disks do in each second;
-- ``metering``: what exporters show of it, ``parts``: of which device; ``lateness``: when that is delivered.
+- ``values``: what it consists of; ``population``: who is there, of which make, and what its exporters show;
+- ``jobs``: what jobs are like, with the numbers that were fitted, and their sources;
+- ``ledger`` and ``fault_plan``: which node changes its state when, and by what; what is undecidable is left out there;
+- ``history``: the step loops of all jobs, from which it follows who waits for whom, and servers of inference;
+- ``signals``: what devices, ports and disks do in each second, and what exporters show of it;
+- ``world``: when that is delivered, and the truth; ``drawing``: an excerpt for people.
 
-``chance`` and ``elementary`` see to it that a seed gives the same bytes on every processor. Numbers and their sources
-are in ``facts``, ``accelerators`` and ``jobs``; what is left out, as undecidable, in ``planning``.
+:mod:`~kuayu_conformance.testbed.chance` and :mod:`~kuayu_conformance.testbed.elementary` see to it that a seed gives
+the same bytes on every processor.
 ``python -m kuayu_conformance.testbed.telemetry`` draws an excerpt.
 """
 

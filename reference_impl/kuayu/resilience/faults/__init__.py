@@ -1,4 +1,4 @@
-"""Faults of named nodes, domains, jobs and ranks that open and clear, from heartbeats and lines of logs.
+"""Faults of named nodes, domains, jobs and ranks that open and clear, from beats, logs and telemetry.
 
 1. ``Watch`` is what the service uses; what it says is in ``lifecycle``.
 2. :mod:`kuayu.resilience.detection` judges rows of arrays and :mod:`kuayu.resilience.logs` judges lines; ``membership``
@@ -6,7 +6,7 @@
 3. ``lifecycle`` has when a fault begins and when it is over.
 """
 
-from kuayu.resilience.faults.lifecycle import Change, Subject
+from kuayu.resilience.faults.lifecycle import Change, IdentityConflict, Subject
 from kuayu.resilience.faults.watch import Watch
 
-__all__ = ["Change", "Subject", "Watch"]
+__all__ = ["Change", "IdentityConflict", "Subject", "Watch"]

@@ -9,7 +9,9 @@
 5. A job hangs that makes no step for a multiple of the longest of its last ones, unless nodes of it are not alive: then
    it is blocked.
 6. A rank straggles by the detector's verdict; what a rank of a dead node does not do is not slowness.
-7. Faults of jobs, ranks and domains end with the verdict, which has a memory of its own. Bounds: clause res-05-faults.
+7. Two sources report as one node for as long as the clause on expositions has counters wait: that is over when ten
+   minutes have passed without a sign of it, for hosts that were cloned report in turn, and not at the same pace.
+8. Faults of jobs, ranks and domains end with the verdict, which has a memory of its own. Bounds: clause res-05-faults.
 """
 
 import math
@@ -43,6 +45,7 @@ FAILING = FaultKind.node_failing.value
 UNREACHABLE = FaultKind.domain_unreachable.value
 HUNG = FaultKind.job_hung.value
 STRAGGLING = FaultKind.rank_straggling.value
+CONFLICTING = FaultKind.identity_conflict.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,70 @@ def node_failures(lines: "Sequence[documents.LogLine]", received: float) -> Iter
 
 def _reason(verdict: Verdict) -> str:
     return f"{verdict.what}: {verdict.evidence.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityConflict:
+    """Telemetry of a node shows that two sources report as it.
+
+    Attributes:
+        node: The node.
+        because: What shows that.
+        seen: When it was last seen, Unix seconds.
+    """
+
+    node: str
+    because: str
+    seen: float
+
+
+CONFLICT_S = 600.0
+"""Seconds without a sign of a second source after which there is none (clause met-02-expositions)."""
+
+
+class IdentityConflicts:
+    """Nodes as which two sources report. What is no longer registered as it was is told to be over at the next look."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[Subject, float]] = {}
+        self._untold: dict[str, Change] = {}
+        self._dropped: list[Subject] = []
+
+    def resume(self, subject: Subject, now: float) -> None:
+        """A conflict was told before; when it was last seen is not known, so that it counts as seen now."""
+        assert subject.node is not None
+        self._open[subject.node] = (subject, now)
+
+    def note(self, conflict: IdentityConflict, domain: str, received: float) -> None:
+        """There is a sign of a second source; where that is known, it lasts from now on."""
+        if conflict.node in self._open:
+            subject, seen = self._open[conflict.node]
+            self._open[conflict.node] = (subject, max(seen, conflict.seen))
+        elif received - conflict.seen < CONFLICT_S:
+            subject = Subject(CONFLICTING, domain, conflict.node)
+            self._open[conflict.node] = (subject, conflict.seen)
+            self._untold[conflict.node] = Change(
+                subject, open=True, since=conflict.seen, because=f"two sources report as it: {conflict.because}"
+            )
+
+    def drop(self, node: str) -> None:
+        """A node is no longer registered, or not as it was."""
+        if node in self._open:
+            subject, _ = self._open.pop(node)
+            if self._untold.pop(node, None) is None:
+                self._dropped.append(subject)
+
+    def look(self, report: Report) -> Iterator[Change]:
+        """Conflicts that are over and that begin."""
+        for subject in self._dropped:
+            yield close_fault(subject, report.now, NO_LONGER_WATCHED)
+        self._dropped.clear()
+        for node, (subject, seen) in list(self._open.items()):
+            if report.now - seen >= CONFLICT_S and node not in self._untold:
+                del self._open[node]
+                yield close_fault(subject, seen + CONFLICT_S, "no sign of a second source for ten minutes")
+        yield from self._untold.values()
+        self._untold.clear()
 
 
 SEVERAL_NODES, QUIET_S = 4, 1.5
@@ -461,6 +528,7 @@ class FaultTracker:
         self._outages = Outages(detector, members, pending)
         self._hangs = Hangs(detector, members)
         self._straggling = SlowRanks(detector, members)
+        self._conflicts = IdentityConflicts()
 
     def resume(self, subjects: Sequence[Subject], now: float) -> None:
         """Faults were open when another watch ended; those of kinds that are not known here stay so."""
@@ -475,17 +543,31 @@ class FaultTracker:
                 self._hangs.resume(subject, now)
             elif subject.kind == STRAGGLING:
                 self._straggling.resume(subject, now)
+            elif subject.kind == CONFLICTING:
+                self._conflicts.resume(subject, now)
 
     def fail(self, found: NodeFailure, domain: str) -> None:
         """A line has told that a node of a domain fails."""
         self._failures.fail(found, domain)
 
+    def note_conflict(self, conflict: IdentityConflict, domain: str, received: float) -> None:
+        """Telemetry has shown that two sources report as a node of a domain."""
+        self._conflicts.note(conflict, domain, received)
+
+    def move(self, node: str) -> None:
+        """A node is registered with another domain; what beats and lines told of it follows their own next ones."""
+        self._conflicts.drop(node)
+
     def drop(self, node: str) -> None:
         """A node is no longer registered."""
         self._deaths.drop(node)
         self._failures.drop(node)
+        self._conflicts.drop(node)
 
     def look(self, report: Report) -> list[Change]:
         """What has changed: those of each kind in a row, what is over before what begins."""
-        kinds_of_faults = (self._deaths, self._failures, self._outages, self._hangs, self._straggling)
+        kinds_of_faults = (
+            *(self._deaths, self._failures, self._outages, self._hangs, self._straggling),
+            self._conflicts,
+        )
         return [change for faults in kinds_of_faults for change in faults.look(report)]

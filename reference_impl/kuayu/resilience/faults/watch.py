@@ -13,7 +13,7 @@ import numpy as np
 
 from kuayu.resilience.detection import Detector, Report, Settings, Steps
 from kuayu.resilience.faults import lifecycle
-from kuayu.resilience.faults.lifecycle import DEAD, Change, FaultTracker, Subject
+from kuayu.resilience.faults.lifecycle import DEAD, Change, FaultTracker, IdentityConflict, Subject
 from kuayu.resilience.faults.membership import Membership, PendingNodes, ReceivedBeats, StepReports
 
 if TYPE_CHECKING:
@@ -67,6 +67,20 @@ class Watch:
         """
         for node_failure in lifecycle.node_failures([line for line in lines if line["node"] in domains], received):
             self._judge.fail(node_failure, domains[node_failure.node])
+
+    def note_conflict(self, conflict: IdentityConflict, domain: str, received: float) -> None:
+        """Two sources report as a node of a domain.
+
+        Args:
+            conflict: The node, and what shows that.
+            domain: That of the node.
+            received: When what shows it was received; it may have happened earlier.
+        """
+        self._judge.note_conflict(conflict, domain, received)
+
+    def move(self, node: str) -> None:
+        """A node is registered with another domain: what telemetry told of it before is over."""
+        self._judge.move(node)
 
     def drop(self, node: str) -> None:
         """A node is no longer registered: it and its ranks are watched no more, and their faults are over."""

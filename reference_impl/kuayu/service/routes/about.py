@@ -52,6 +52,7 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
         (Feature.otlp, True),
         (Feature.tenancy, settings.asks_for_tokens),
         (Feature.accounts, True),
+        (Feature.elastic, True),
     ]
     return json_answer(
         {

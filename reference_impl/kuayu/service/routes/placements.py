@@ -1,6 +1,7 @@
 """Placements, Pareto fronts, allocation plans and routes: pure decisions on a state that travels in the request."""
 
 from functools import partial
+from time import monotonic
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -54,8 +55,12 @@ async def place_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Respon
     openapi_extra=openapi.body("ParetoRequest"),
 )
 async def find_front(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
-    """Schedules that no other beats in both ends; nothing is kept, so a request may be repeated freely."""
-    return pure.answer(await pure.decide(request, "findParetoFront", scheduling.find_front, search=True))
+    """Schedules that no other beats in both ends; nothing is kept, so a request may be repeated freely.
+
+    Without a time limit the search takes up to some ten seconds; with one, what has been found by then is answered.
+    """
+    find_front = partial(scheduling.find_front, arrived=monotonic())
+    return pure.answer(await pure.decide(request, "findParetoFront", find_front, search=True))
 
 
 @router.post(

@@ -400,7 +400,7 @@ def _command(runtime: Runtime, tenant: str, media_type: str, body: bytes, recept
     for node, points in metrics.nodes.items():
         if ("node", node, None) in numbers:
             page = (tenant, node, numbers, _map(), points, None, reception, durability)
-            nodes.append(StorePoints(*page, feed=runtime.feed(tenant)))
+            nodes.append(StorePoints(*page, feed=runtime.feed(tenant), conflicts=runtime.conflicts(tenant)))
         else:
             refused[_unknown(node)] += len(points)
     unused = None

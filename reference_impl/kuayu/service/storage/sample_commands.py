@@ -36,6 +36,10 @@ from kuayu_schemas.models import WarningKind
 Feed = Callable[[Sequence[Block], int], None]
 """What is told of samples once they are durable, with when they were received in milliseconds."""
 
+ConflictFeed = Callable[[str, str, float], None]
+"""What is told that two sources report as a node: its name, what shows that, and how many seconds before the page was
+received that was last seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreSamples:
@@ -64,6 +68,9 @@ class StoreSamples:
         return Outcome(self.answer, committed=partial(self.feed, self.blocks, self.received))
 
 
+MAX_EVIDENCE = 5
+"""Signs of a second source that are named; a node with eight devices has dozens."""
+
 OF_A_MEASURE = frozenset({"out-of-range", "contradictory-series"})
 """Problems of one measure, which leave the rest of its sample as it is."""
 
@@ -82,6 +89,7 @@ class StorePage:
         reception: When it was received.
         durability: What the answer promises.
         feed: Who is told of the samples once they are durable.
+        conflicts: Who is told where two sources report as the node.
     """
 
     tenant: str
@@ -93,6 +101,7 @@ class StorePage:
     reception: Reception
     durability: str
     feed: Feed
+    conflicts: ConflictFeed
 
     @property
     def weight(self) -> int:
@@ -115,8 +124,15 @@ class StorePage:
         done.warnings = [*self._unused(used), *_warnings(conversion, self.node)]
         blocks.write(connection, done.blocks, self.reception.received, transaction.sequence)
         self._keep(connection, conversion.counters)
-        report = partial(self.feed, done.blocks, self.reception.received)
+        report = partial(self._report, done.blocks, conversion)
         return Outcome(Answer(200, done.result(self.durability)), committed=report)
+
+    def _report(self, stored: Sequence[Block], conversion: Conversion) -> None:
+        """Tell what is durable by now."""
+        self.feed(stored, self.reception.received)
+        if conversion.conflicted is not None:
+            age = max(0, self.reception.received - conversion.conflicted) / 1000
+            self.conflicts(self.node, _two_sources(conversion), age)
 
     def _instant(self, series: Series) -> int:
         """The line's own timestamp, else the page's, else the time of receipt; the sender's are corrected."""
@@ -207,8 +223,8 @@ def _warnings(conversion: Conversion, node: str) -> list[IngestWarning]:
     result = []
     if conversion.alternating:
         detail = (
-            f"two sources report as {node!r}: {', '.join(conversion.alternating)} goes to and fro between two "
-            "histories; their counters give nothing until that ends. Give each host an identifier of its own"
+            f"two sources report as {node!r}: {_two_sources(conversion)}; "
+            "their counters give nothing until that ends. Give each host an identifier of its own"
         )
         result.append(IngestWarning(WarningKind.identity_conflict, detail))
     if conversion.returned:
@@ -218,6 +234,14 @@ def _warnings(conversion: Conversion, node: str) -> list[IngestWarning]:
         )
         result.append(IngestWarning(WarningKind.counter_returned, detail))
     return result
+
+
+def _two_sources(conversion: Conversion) -> str:
+    """What shows that two sources report under one identity."""
+    some = conversion.alternating[:MAX_EVIDENCE]
+    more = len(conversion.alternating) - len(some)
+    words = ", ".join(some) + (f" and {more} more" if more else "")
+    return f"{words} {'goes' if len(conversion.alternating) == 1 else 'go'} to and fro between two histories"
 
 
 @dataclass(frozen=True)

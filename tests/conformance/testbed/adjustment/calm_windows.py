@@ -4,10 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kuayu_conformance.testbed.adjustment.disturbing import CELL_S, FALL, QUICK, RISE, SLOW, Event, over_time
-from kuayu_conformance.testbed.adjustment.jobs import Running
 from kuayu_conformance.testbed.adjustment.law import Job
-from kuayu_conformance.testbed.adjustment.world import INTERVAL_S, PAST, World
+from kuayu_conformance.testbed.adjustment.world import (
+    CELL_S,
+    FALL,
+    INTERVAL_S,
+    PAST,
+    QUICK,
+    RISE,
+    SLOW,
+    Event,
+    Running,
+    World,
+    over_time,
+)
 
 SECONDS = 120.0
 _CELLS = round(INTERVAL_S / CELL_S)

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 from conformance.testbed.adjustment.calm_windows import running, window
 
-from kuayu_conformance.testbed.adjustment.disturbing import RISE, SLOW, Event
 from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.plant import Carried, JobState, Plant
-from kuayu_conformance.testbed.adjustment.run import ASKED_S, play
-from kuayu_conformance.testbed.adjustment.wire import Wire
+from kuayu_conformance.testbed.adjustment.run import ASKED_S, Carried, JobState, Plant, Wire, play
+from kuayu_conformance.testbed.adjustment.world import RISE, SLOW, Event
 from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, Way
 from kuayu_schemas import schema
 

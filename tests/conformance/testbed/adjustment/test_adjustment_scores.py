@@ -9,12 +9,17 @@ from conformance.testbed.adjustment.calm_windows import running, window
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.adjustment.courses import Course, Courses, greatest_loss, recovered_at
-from kuayu_conformance.testbed.adjustment.disturbing import RISE, Event
 from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.plant import Carried
-from kuayu_conformance.testbed.adjustment.run import JobCourse, Outcome
-from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick
+from kuayu_conformance.testbed.adjustment.run import Carried, JobCourse, Outcome
+from kuayu_conformance.testbed.adjustment.scores import (
+    Course,
+    Courses,
+    Disturbance,
+    Yardstick,
+    greatest_loss,
+    recovered_at,
+)
+from kuayu_conformance.testbed.adjustment.world import RISE, Event
 from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, Way
 
 WAY = Way(HIERARCHICAL)

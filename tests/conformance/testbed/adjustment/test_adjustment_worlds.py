@@ -6,11 +6,22 @@ import numpy as np
 import pytest
 from conformance.conforming_adjuster import adjust
 
-from kuayu_conformance.testbed.adjustment.baselines import at_once
-from kuayu_conformance.testbed.adjustment.disturbing import BOUNDS, CELL_S, FALL, JUDGED, KINDS, QUICK, RISE, SLOW
 from kuayu_conformance.testbed.adjustment.run import play
-from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick
-from kuayu_conformance.testbed.adjustment.world import INTERVAL_S, PAST, World, draw
+from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick, at_once
+from kuayu_conformance.testbed.adjustment.world import (
+    BOUNDS,
+    CELL_S,
+    FALL,
+    INTERVAL_S,
+    JUDGED,
+    KINDS,
+    PAST,
+    QUICK,
+    RISE,
+    SLOW,
+    World,
+    draw,
+)
 from kuayu_schemas import schema
 
 SEEDS = [f"window {number}" for number in range(30)]

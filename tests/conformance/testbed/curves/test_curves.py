@@ -12,11 +12,18 @@ import pytest
 from kuayu_conformance.testbed.chance import stream
 from kuayu_conformance.testbed.curves import __main__ as command
 from kuayu_conformance.testbed.curves import real
-from kuayu_conformance.testbed.curves.generated import RESTARTED, RESUMED, SCRATCH, curve
-from kuayu_conformance.testbed.curves.labels import settled, switches
-from kuayu_conformance.testbed.curves.noise import MEASURED, Noise, deviations, measure
-from kuayu_conformance.testbed.curves.schedules import Schedule
-from kuayu_conformance.testbed.curves.values import PHASES, Curve
+from kuayu_conformance.testbed.curves.generated import (
+    MEASURED,
+    RESTARTED,
+    RESUMED,
+    SCRATCH,
+    Noise,
+    Schedule,
+    curve,
+    deviations,
+    measure,
+)
+from kuayu_conformance.testbed.curves.phases import PHASES, Curve, settled, switches
 
 BESIDE = Path(__file__).parents[5] / "shared" / "data"
 

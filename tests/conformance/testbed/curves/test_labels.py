@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.curves.causal import Delayed
 from kuayu_conformance.testbed.curves.generated import curve as generated
-from kuayu_conformance.testbed.curves.labels import (
+from kuayu_conformance.testbed.curves.phases import (
+    FAST,
     NEVER,
+    PHASES,
     POINTS,
     SLOW,
+    STABLE,
+    WARM_UP,
+    Curve,
+    Delayed,
     Switches,
     begin_of_stability,
     known_at,
@@ -22,7 +27,6 @@ from kuayu_conformance.testbed.curves.labels import (
     slopes_of,
     switches,
 )
-from kuayu_conformance.testbed.curves.values import FAST, PHASES, STABLE, WARM_UP, Curve
 
 
 def curve(losses: list[float], rates: list[float] | None = None, steps: list[int] | None = None) -> Curve:

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.demand.baselines import (
     DRIFT,
+    EMPTY_AT_FIRST,
     LAST,
     SEASONAL,
     SMOOTHING,
     last_with_errors,
+    series,
     simple,
     smoothed,
 )
-from kuayu_conformance.testbed.demand.law import Period
-from kuayu_conformance.testbed.demand.peaks import Load, greedy, least_peak, level
-from kuayu_conformance.testbed.demand.real import EMPTY_AT_FIRST, series
-from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
+from kuayu_conformance.testbed.demand.peaks import Laid, Load, cases, greedy, least_peak, level, prices_at
+from kuayu_conformance.testbed.demand.trainings import Period
 
 DAY = 1_440
 

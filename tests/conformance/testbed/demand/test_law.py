@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.demand.courses import Course, Part, course, cut
-from kuayu_conformance.testbed.demand.jobs import MEAN_ROOM
-from kuayu_conformance.testbed.demand.law import Period, Training, training, work_seconds
+from kuayu_conformance.testbed.demand.trainings import (
+    MEAN_ROOM,
+    Course,
+    Part,
+    Period,
+    Training,
+    course,
+    cut,
+    training,
+    work_seconds,
+)
 
 DRAWN = [training(Chance("trainings", str(number))) for number in range(400)]
 

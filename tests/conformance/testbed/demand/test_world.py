@@ -7,22 +7,18 @@ import pytest
 
 from kuayu_conformance.episode import seconds_of
 from kuayu_conformance.testbed.demand.baselines import plan
-from kuayu_conformance.testbed.demand.courses import Course, Part
-from kuayu_conformance.testbed.demand.crowd import Crowd
-from kuayu_conformance.testbed.demand.events import Event
-from kuayu_conformance.testbed.demand.jobs import Large, started
-from kuayu_conformance.testbed.demand.kinds import KINDS
-from kuayu_conformance.testbed.demand.known import announced, foreseen
-from kuayu_conformance.testbed.demand.law import Period, Training
-from kuayu_conformance.testbed.demand.wire import (
+from kuayu_conformance.testbed.demand.codec import (
     Names,
     Subject,
+    announced,
     forecast_request,
+    foreseen,
     reservation_request,
     subjects,
     values,
 )
-from kuayu_conformance.testbed.demand.world import CROWD, DAY, SERVING, STEP, Domain, World, world
+from kuayu_conformance.testbed.demand.trainings import KINDS, Course, Large, Part, Period, Training, started
+from kuayu_conformance.testbed.demand.world import CROWD, DAY, SERVING, STEP, Crowd, Domain, Event, World, world
 from kuayu_schemas import schema
 
 PERIODS = (Period("warm_up", 64, 600.0, 0.1), Period("stable_convergence", 256, 1_200.0, 0.1))

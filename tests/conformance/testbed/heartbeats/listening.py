@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kuayu_conformance.testbed.heartbeats import QUICK, Beat, Delivery, World
-from kuayu_conformance.testbed.heartbeats.cutting import Turns
-from kuayu_conformance.testbed.heartbeats.values import NODE_DEAD
+from kuayu_conformance.testbed.heartbeats.values import NODE_DEAD, Turns
 
 
 def quick() -> World:

@@ -7,7 +7,7 @@ import pytest
 from conformance.testbed.heartbeats.listening import deliveries, quick
 
 from kuayu_conformance.testbed.heartbeats import Delivery, World
-from kuayu_conformance.testbed.heartbeats.stepping import HUNG_AFTER, LATE_STEPS, LEAST_HUNG
+from kuayu_conformance.testbed.heartbeats.fault_plan import HUNG_AFTER, LATE_STEPS, LEAST_HUNG
 from kuayu_conformance.testbed.heartbeats.values import BLOCKING, HANG, NODE_DEAD, RANK_STRAGGLING
 
 

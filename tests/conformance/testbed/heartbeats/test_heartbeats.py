@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.heartbeats import FULL, QUICK, Delivery, Incident, World
-from kuayu_conformance.testbed.heartbeats.planning import RECOVERY
+from kuayu_conformance.testbed.heartbeats.fault_plan import RECOVERY
 from kuayu_conformance.testbed.heartbeats.values import (
     AMID,
     CAUSES,

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kuayu_conformance.testbed.recovery.faults import Fault
-from kuayu_conformance.testbed.recovery.links import INTERVAL_S, PAST, Links
 from kuayu_conformance.testbed.recovery.run import Outcome, Run
-from kuayu_conformance.testbed.recovery.world import Domain, Job, Node, World
+from kuayu_conformance.testbed.recovery.world import INTERVAL_S, PAST, Domain, Fault, Job, Links, Node, World
 
 Json = dict[str, Any]
 HERE, THERE, YONDER = "here", "there", "yonder"

@@ -16,7 +16,7 @@ from conformance.testbed.recovery.plain_windows import (
     restore,
 )
 
-from kuayu_conformance.testbed.recovery.faults import CUT_OFF, DOMAIN, Fault
+from kuayu_conformance.testbed.recovery.world import CUT_OFF, DOMAIN, Fault
 
 FAR = ("job", THERE, 200.0)
 HOME = ("job", HERE, 100.0)

@@ -4,7 +4,7 @@ import dataclasses
 
 from conformance.testbed.recovery.plain_windows import HERE, THERE, Json, job, plain
 
-from kuayu_conformance.testbed.recovery.holding import Copy, fewest, held
+from kuayu_conformance.testbed.recovery.state import Copy, fewest, held
 from kuayu_conformance.testbed.recovery.world import World
 
 WORLD = plain(job(), job("other"), free=5)

@@ -13,12 +13,9 @@ from conformance import conforming_recovery
 from kuayu_conformance.checks.resilience.backups import backup_deviations
 from kuayu_conformance.checks.resilience.backups import fewest as fewest_told
 from kuayu_conformance.checks.resilience.recovery_invariants import deviations
-from kuayu_conformance.testbed.recovery import faults
-from kuayu_conformance.testbed.recovery.baselines import BaselinePlanner
-from kuayu_conformance.testbed.recovery.holding import fewest
-from kuayu_conformance.testbed.recovery.run import Planner, Run, play
-from kuayu_conformance.testbed.recovery.state import begin
-from kuayu_conformance.testbed.recovery.wire import Wire
+from kuayu_conformance.testbed.recovery import world as recovery_world
+from kuayu_conformance.testbed.recovery.run import BaselinePlanner, Planner, Run, Wire, play
+from kuayu_conformance.testbed.recovery.state import begin, fewest
 from kuayu_conformance.testbed.recovery.world import FAULTS_S, LEAD_S, World, draw
 from kuayu_schemas import schema
 
@@ -96,19 +93,19 @@ def test_nodes_fail_as_often_as_requests_say() -> None:
         nodes += len(world.nodes)
         sizes = Counter(node.domain for node in world.nodes)
         for fault in world.faults:
-            failed += len(fault.nodes) if fault.nodes else sizes[fault.domain] * (fault.kind == faults.DOMAIN)
+            failed += len(fault.nodes) if fault.nodes else sizes[fault.domain] * (fault.kind == recovery_world.DOMAIN)
     # domains are away one after the other, which leaves some out
-    assert failed / (nodes * FAULTS_S) == pytest.approx(1.0 / faults.time_between_failures(), rel=0.2)
-    assert pytest.approx(54 * 86400 * 2048 / 419 / faults.SPED_UP) == faults.NODES_S
+    assert failed / (nodes * FAULTS_S) == pytest.approx(1.0 / recovery_world.time_between_failures(), rel=0.2)
+    assert pytest.approx(54 * 86400 * 2048 / 419 / recovery_world.SPED_UP) == recovery_world.NODES_S
 
 
 def test_things_fail_after_hourly_copies_were_taken_and_one_domain_after_the_other() -> None:
     for seed in SEEDS:
         world = draw(seed)
         assert all(LEAD_S <= fault.instant < LEAD_S + FAULTS_S for fault in world.faults)
-        away = [fault for fault in world.faults if fault.kind in {faults.DOMAIN, faults.CUT_OFF}]
+        away = [fault for fault in world.faults if fault.kind in {recovery_world.DOMAIN, recovery_world.CUT_OFF}]
         assert all(one.instant + one.lasts_s < two.instant for one, two in pairwise(away))
-        assert {fault.kind for fault in world.faults} >= {faults.NODE}
+        assert {fault.kind for fault in world.faults} >= {recovery_world.NODE}
 
 
 def test_both_ways_to_count_spares_agree() -> None:

@@ -15,9 +15,9 @@ from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, W
 from kuayu_conformance.testbed.scheduling.baselines.__main__ import text
 from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
 from kuayu_conformance.testbed.scheduling.baselines.weighed import advantages
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.values import Dataset, DeviceType, Job
 
 A, B, QUICK = site("a", 8), site("b", 8), site("q", 8, FAST)

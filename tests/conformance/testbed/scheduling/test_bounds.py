@@ -38,11 +38,10 @@ from kuayu_conformance.testbed.scheduling.bounds import (
 )
 from kuayu_conformance.testbed.scheduling.bounds.capacity import cheapest_seconds
 from kuayu_conformance.testbed.scheduling.bounds.periods import shortest_first
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Speed
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
+from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.values import Dataset, DeviceType, Job, Placement, Split

@@ -18,11 +18,10 @@ from kuayu_conformance.checks.scheduling.cells import FULL, OTHERS
 from kuayu_conformance.testbed.scheduling.core import world as compiled
 from kuayu_conformance.testbed.scheduling.core.players import RULES
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
-from kuayu_conformance.testbed.scheduling.engine.episode import AnyWorld, play
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.world import AnyWorld, World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import Placement, Share, Split

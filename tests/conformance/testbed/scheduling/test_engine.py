@@ -17,11 +17,10 @@ from kuayu_conformance.testbed.scheduling.engine.disturbances import (
     Disturbances,
     exponential_variate,
 )
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Resize, Start, Stop
-from kuayu_conformance.testbed.scheduling.engine.progress import Phase
+from kuayu_conformance.testbed.scheduling.engine.state import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split
 
 A, B, C = site("a", 8), site("b", 8), site("c", 8)

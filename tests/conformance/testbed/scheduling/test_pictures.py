@@ -6,7 +6,7 @@ from conformance.testbed.scheduling.small_world import RoundLaw, job, load, mesh
 from kuayu_conformance.rendering.plot import plots
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM
-from kuayu_conformance.testbed.scheduling.engine.episode import play
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.pictures import bars, pictures, queue, traffic, utilisation
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
 from kuayu_conformance.testbed.scheduling.trajectory import Trajectory, recorded

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
-from kuayu_conformance.testbed.scheduling.engine.sharing import fair_rates
+from kuayu_conformance.testbed.scheduling.engine.paths import fair_rates
+from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.values import Wire
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kuayu_conformance.testbed.tasks.drawing import Tasks
+from kuayu_conformance.testbed.right_sizing import Tasks
 
 HOUR = 3600.0
 ROOM = (8.0, 10.0, 100.0)

@@ -6,9 +6,20 @@ import numpy as np
 import pytest
 from conformance.testbed.tasks.few_tasks import HOUR, ROOM, few
 
-from kuayu_conformance.testbed.tasks.cluster import DRF, FIFO, IN_ORDER, POLICIES, SRTF, Outcome, play
-from kuayu_conformance.testbed.tasks.drawing import Tasks, World, window
-from kuayu_conformance.testbed.tasks.kinds import CAPACITY, MEMORY
+from kuayu_conformance.testbed.right_sizing import (
+    CAPACITY,
+    DRF,
+    FIFO,
+    IN_ORDER,
+    MEMORY,
+    POLICIES,
+    SRTF,
+    Outcome,
+    Tasks,
+    World,
+    play,
+    window,
+)
 
 
 def after(hours: float, tasks: Tasks, policy: str = FIFO, given: Any = None) -> Outcome:

@@ -3,10 +3,20 @@
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.tasks import sizes, wire
-from kuayu_conformance.testbed.tasks.cluster import FIFO, play
-from kuayu_conformance.testbed.tasks.drawing import World, history, window
-from kuayu_conformance.testbed.tasks.kinds import CAPACITY, CORES, KINDS, MEMORY, MIXES, OVER_REQUEST
+from kuayu_conformance.testbed import right_sizing
+from kuayu_conformance.testbed.right_sizing import (
+    CAPACITY,
+    CORES,
+    FIFO,
+    KINDS,
+    MEMORY,
+    MIXES,
+    OVER_REQUEST,
+    World,
+    history,
+    play,
+    window,
+)
 from kuayu_schemas import schema
 
 REAL = MIXES["5:15:15:65"]
@@ -48,8 +58,8 @@ def test_who_knows_what_is_needed_cuts_what_the_source_cuts() -> None:
     """28.5 % of the cores; and so does one rate that slows tasks by 5 % on the mean, to two points."""
     tasks = history("cut", REAL, World(), 20_000)
     asked = tasks.requested[:, CORES].sum()
-    assert 1.0 - sizes.ideal(tasks)[:, CORES].sum() / asked == pytest.approx(0.285, abs=0.005)
-    assert 1.0 - sizes.at_one_rate(tasks, 0.05)[:, CORES].sum() / asked == pytest.approx(0.285, abs=0.02)
+    assert 1.0 - right_sizing.ideal(tasks)[:, CORES].sum() / asked == pytest.approx(0.285, abs=0.005)
+    assert 1.0 - right_sizing.at_one_rate(tasks, 0.05)[:, CORES].sum() / asked == pytest.approx(0.285, abs=0.02)
 
 
 def test_a_task_of_the_real_mix_asks_for_nine_cores() -> None:
@@ -59,17 +69,17 @@ def test_a_task_of_the_real_mix_asks_for_nine_cores() -> None:
 def test_sizes_that_know_do_what_they_say() -> None:
     tasks = history("sizes", EVEN, World(), 2000)
     before = tasks.slowed(tasks.requested)
-    for given in (sizes.ideal(tasks), sizes.tolerant(tasks, 0.05), sizes.at_one_rate(tasks, 0.05)):
+    for given in (right_sizing.ideal(tasks), right_sizing.tolerant(tasks, 0.05), right_sizing.at_one_rate(tasks, 0.05)):
         assert (given <= tasks.requested).all()
         assert not tasks.dies(given).any()
-    assert tasks.slowed(sizes.ideal(tasks)) == pytest.approx(before)
-    assert tasks.slowed(sizes.tolerant(tasks, 0.05)) / before == pytest.approx(1.05, abs=1e-6)
-    assert (tasks.slowed(sizes.at_one_rate(tasks, 0.05)) / before).mean() == pytest.approx(1.05, abs=1e-6)
+    assert tasks.slowed(right_sizing.ideal(tasks)) == pytest.approx(before)
+    assert tasks.slowed(right_sizing.tolerant(tasks, 0.05)) / before == pytest.approx(1.05, abs=1e-6)
+    assert (tasks.slowed(right_sizing.at_one_rate(tasks, 0.05)) / before).mean() == pytest.approx(1.05, abs=1e-6)
 
 
 def test_nothing_is_to_be_had_where_nothing_is_asked_for_in_excess() -> None:
     tasks = window("none", REAL, World().asking(1.0))
-    assert sizes.ideal(tasks) == pytest.approx(tasks.requested, rel=2e-5)
+    assert right_sizing.ideal(tasks) == pytest.approx(tasks.requested, rel=2e-5)
 
 
 def test_nobody_asks_for_less_memory_than_lets_a_task_live_nor_for_more_than_there_is() -> None:
@@ -90,7 +100,7 @@ def test_cores_are_the_bottleneck() -> None:
 
 def test_records_say_what_was_and_are_valid() -> None:
     tasks = history("wire", EVEN, World(), 50)
-    its = wire.records(tasks, NAMES, "s")
+    its = right_sizing.records(tasks, NAMES, "s")
     assert all(schema.is_valid("TaskRecord", record) for record in its)
     slow = tasks.slowed(tasks.requested)
     for row, record in enumerate(its):
@@ -103,8 +113,8 @@ def test_records_say_what_was_and_are_valid() -> None:
 
 def test_requests_go_out_and_sizes_come_back() -> None:
     tasks = window("back", REAL, World())
-    asked = wire.requests(tasks, NAMES, "t")
+    asked = right_sizing.requests(tasks, NAMES, "t")
     assert all(schema.is_valid("TaskRequest", task) for task in asked)
-    back = wire.numbers([{"recommended": task["requested"]} for task in asked])
+    back = right_sizing.numbers([{"recommended": task["requested"]} for task in asked])
     assert back == pytest.approx(tasks.requested, rel=1e-12)
-    assert asked[3]["requested"]["memory"] == tasks.requested[3, MEMORY] * wire.GIGABYTE
+    assert asked[3]["requested"]["memory"] == tasks.requested[3, MEMORY] * right_sizing.GIGABYTE

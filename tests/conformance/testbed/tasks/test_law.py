@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.tasks.law import dies, slowed, used
+from kuayu_conformance.testbed.right_sizing import dies, slowed, used
 
 NEED, USE = np.array([[1.0, 4.0, 10.0]]), np.array([[0.9, 3.6, 8.0]])
 WAITS = np.array([[0.1, 0.5, 0.2]])

@@ -7,18 +7,25 @@ import pytest
 from conformance.conforming_collectives import choose
 
 from kuayu_conformance.testbed.transfers.collectives import (
+    FAMILIES,
     HIERARCHICAL,
+    INTERVAL,
     LOW,
+    PAST,
     RING,
+    SWITCH,
     WAYS,
+    Course,
     Floats,
     Setting,
     Way,
+    baselines,
     best,
+    draw,
+    follow,
     rate,
+    turned,
 )
-from kuayu_conformance.testbed.transfers.collectives_run import Course, baselines, follow, turned
-from kuayu_conformance.testbed.transfers.collectives_world import FAMILIES, INTERVAL, PAST, SWITCH, draw
 
 GIGABIT = 1e9
 

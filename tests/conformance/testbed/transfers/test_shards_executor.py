@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 from conformance.testbed.transfers.shard_windows import MEGA, STEP_BYTES, plain
 
-from kuayu_conformance.testbed.transfers.shards_executor import Executor
-from kuayu_conformance.testbed.transfers.shards_run import Run
-from kuayu_conformance.testbed.transfers.shards_state import Outcome, State, Transfer
-from kuayu_conformance.testbed.transfers.shards_world import STEP_S, Window
+from kuayu_conformance.testbed.transfers.shard_policies import Executor
+from kuayu_conformance.testbed.transfers.shard_simulation import STEP_S, Outcome, Run, State, Transfer, Window
 from kuayu_schemas import schema
 
 Json = dict[str, Any]

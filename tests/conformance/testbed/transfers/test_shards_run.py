@@ -8,9 +8,7 @@ from conformance.testbed.transfers.shard_windows import plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
-from kuayu_conformance.testbed.transfers.shards_run import Run
-from kuayu_conformance.testbed.transfers.shards_schedules import (
+from kuayu_conformance.testbed.transfers.shard_policies import (
     NEAREST,
     ON_DEMAND,
     ONE_AHEAD,
@@ -18,11 +16,11 @@ from kuayu_conformance.testbed.transfers.shards_schedules import (
     Schedule,
     Static,
     best,
+    clairvoyant,
     grid,
     local_slots,
 )
-from kuayu_conformance.testbed.transfers.shards_state import Outcome
-from kuayu_conformance.testbed.transfers.shards_world import FAMILIES, LEAD_S, STEP_S, Window, draw
+from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, LEAD_S, STEP_S, Outcome, Run, Window, draw
 
 SEED = "stories"
 

@@ -6,7 +6,7 @@ from zlib import crc32
 from kuayu_conformance.testbed.scheduling.baselines.trust import Trust
 from kuayu_conformance.testbed.scheduling.baselines.ways import usable, way
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start
-from kuayu_conformance.testbed.scheduling.engine.places import Counts
+from kuayu_conformance.testbed.scheduling.engine.state import Counts
 from kuayu_conformance.testbed.scheduling.engine.view import View
 
 

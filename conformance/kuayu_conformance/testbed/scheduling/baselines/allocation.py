@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.optimize._highspy._core import HighsLp, HighsModelStatus, HighsOptions, MatrixFormat, _Highs
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
-from kuayu_conformance.testbed.scheduling.engine.places import Counts
+from kuayu_conformance.testbed.scheduling.engine.state import Counts
 
 SOLVER = HighsOptions()
 """As ``scipy.optimize.linprog`` sets them, which takes twice as long for the same programme: it makes options and

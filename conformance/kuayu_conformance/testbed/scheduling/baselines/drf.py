@@ -23,7 +23,7 @@ import numpy as np
 from kuayu_conformance.testbed.scheduling.baselines.easy import Schedule
 from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
-from kuayu_conformance.testbed.scheduling.engine.places import Counts, Holding
+from kuayu_conformance.testbed.scheduling.engine.state import Counts, Holding
 from kuayu_conformance.testbed.scheduling.engine.view import View
 
 _AGAIN = 600.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
-from kuayu_conformance.testbed.scheduling.engine.places import Counts, Holding
+from kuayu_conformance.testbed.scheduling.engine.state import Counts, Holding
 from kuayu_conformance.testbed.scheduling.engine.view import View
 
 

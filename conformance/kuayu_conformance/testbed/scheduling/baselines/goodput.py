@@ -11,8 +11,7 @@ from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestComple
 from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
 from kuayu_conformance.testbed.scheduling.baselines.ways import Way
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
-from kuayu_conformance.testbed.scheduling.engine.places import Counts
-from kuayu_conformance.testbed.scheduling.engine.progress import SEVERAL
+from kuayu_conformance.testbed.scheduling.engine.state import SEVERAL, Counts
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.powers import power
 

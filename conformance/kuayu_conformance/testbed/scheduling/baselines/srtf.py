@@ -27,8 +27,7 @@ from kuayu_conformance.testbed.scheduling.baselines.easy import Schedule
 from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.baselines.ways import Way
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start, Stop
-from kuayu_conformance.testbed.scheduling.engine.places import Holding
-from kuayu_conformance.testbed.scheduling.engine.progress import Phase
+from kuayu_conformance.testbed.scheduling.engine.state import Holding, Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 
 _EPOCH = 60.0

@@ -1,7 +1,7 @@
 """Which reports of free devices to believe: a domain that has refused for want of room is left alone for a while."""
 
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Refusal, Start
-from kuayu_conformance.testbed.scheduling.engine.places import Counts
+from kuayu_conformance.testbed.scheduling.engine.state import Counts
 from kuayu_conformance.testbed.scheduling.engine.view import View
 
 _WARY = 600.0

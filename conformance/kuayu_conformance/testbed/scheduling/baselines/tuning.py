@@ -9,9 +9,8 @@ from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestComple
 from kuayu_conformance.testbed.scheduling.baselines.home import HomeBackfill
 from kuayu_conformance.testbed.scheduling.baselines.tuned import Weights
 from kuayu_conformance.testbed.scheduling.baselines.weighed import WeighedCompletion
-from kuayu_conformance.testbed.scheduling.engine.episode import play
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
+from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.values import JobKind

@@ -7,7 +7,7 @@ from math import ceil, inf
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
-from kuayu_conformance.testbed.scheduling.engine.places import Holding
+from kuayu_conformance.testbed.scheduling.engine.state import Holding
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement, Split
 

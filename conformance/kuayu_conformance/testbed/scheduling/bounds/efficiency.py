@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law, Numbers, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.places import Places
+from kuayu_conformance.testbed.scheduling.engine.state import Places
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Share
 
 

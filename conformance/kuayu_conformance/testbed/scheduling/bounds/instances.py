@@ -8,8 +8,8 @@ from math import ceil, inf
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Numbers, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.places import Holding, Places
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
+from kuayu_conformance.testbed.scheduling.engine.state import Holding, Places
+from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Share, Split
 
 _BITS = 8.0

@@ -1,8 +1,8 @@
 """Compile everything, so that nobody waits for it later."""
 
 from kuayu_conformance.testbed.scheduling.core.players import RULES
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Resize, Start, Stop
+from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import Placement

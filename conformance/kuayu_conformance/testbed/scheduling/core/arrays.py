@@ -24,8 +24,8 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     State,
 )
 from kuayu_conformance.testbed.scheduling.engine.disturbances import Disturbances
-from kuayu_conformance.testbed.scheduling.engine.places import Places
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
+from kuayu_conformance.testbed.scheduling.engine.state import Places
+from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.law.facts import PUBLISHED
 from kuayu_conformance.testbed.scheduling.topology.clock import HOUR, TARIFF
 from kuayu_conformance.testbed.scheduling.values import Job, Split

@@ -12,11 +12,10 @@ import numpy as np
 
 from kuayu_conformance.testbed.scheduling.core import jobs, network
 from kuayu_conformance.testbed.scheduling.core.layout import NONE, SPLITS, Floats, Numbers, State
-from kuayu_conformance.testbed.scheduling.engine.copies import Copies
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.places import Holding, Places
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
-from kuayu_conformance.testbed.scheduling.engine.runs import Run
+from kuayu_conformance.testbed.scheduling.engine.outcome import Run
+from kuayu_conformance.testbed.scheduling.engine.state import Copies, Holding, Places
+from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.law.quality import penalty
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 

@@ -21,7 +21,7 @@ from kuayu_conformance.testbed.scheduling.core.baselines import PERIOD
 from kuayu_conformance.testbed.scheduling.core.facade import Holder
 from kuayu_conformance.testbed.scheduling.core.handle import desk_handle
 from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, NONE, WAY, Desk, State
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.law.quality import penalty
 
 RULES: Mapping[type, int] = {

@@ -52,19 +52,15 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     State,
 )
 from kuayu_conformance.testbed.scheduling.core.players import Player, player_of
-from kuayu_conformance.testbed.scheduling.engine.copies import KEPT
-from kuayu_conformance.testbed.scheduling.engine.dispatch import Dispatch
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Faults
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Workload
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
 from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome, Period, Record
-from kuayu_conformance.testbed.scheduling.engine.places import Places
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.progress import Phase
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
 from kuayu_conformance.testbed.scheduling.engine.stages import expected_pace
-from kuayu_conformance.testbed.scheduling.engine.view import Parts, View
-from kuayu_conformance.testbed.scheduling.engine.world import EPOCH
+from kuayu_conformance.testbed.scheduling.engine.state import KEPT, Phase, Places
+from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
+from kuayu_conformance.testbed.scheduling.engine.view import Parts, Policy, View
+from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, Dispatch
 from kuayu_conformance.testbed.scheduling.law.published import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology.clock import DAY
 from kuayu_conformance.testbed.scheduling.topology.weather import Weather

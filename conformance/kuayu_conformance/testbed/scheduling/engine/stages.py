@@ -1,20 +1,174 @@
-"""What becomes of jobs that hold devices: staging, restart, running, saving, and the end of it."""
+"""What becomes of jobs that hold devices: staging, restart, running, saving, and the end of it.
 
+1. **Clock.** Events come in the order of time, and of their making where they coincide.
+2. **Staging.** Data and checkpoints are sent to where jobs were placed; a copy that is on its way already is not sent
+   again.
+3. **Stages.** The one who drives :class:`Stages` calls :meth:`Stages.share` after whatever has happened at an instant.
+"""
+
+import heapq
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import Any
 
-from kuayu_conformance.testbed.scheduling.engine.clock import Clock
-from kuayu_conformance.testbed.scheduling.engine.copies import Copies
-from kuayu_conformance.testbed.scheduling.engine.holdings import Holdings
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law
-from kuayu_conformance.testbed.scheduling.engine.outcome import Period
-from kuayu_conformance.testbed.scheduling.engine.places import Counts, Holding, Places
-from kuayu_conformance.testbed.scheduling.engine.progress import SEVERAL, Phase, Progress
-from kuayu_conformance.testbed.scheduling.engine.register import Register
-from kuayu_conformance.testbed.scheduling.engine.runs import Run, Tally, beyond
-from kuayu_conformance.testbed.scheduling.engine.staging import Staging
+from kuayu_conformance.testbed.scheduling.engine.outcome import Period, Run, Tally, beyond
+from kuayu_conformance.testbed.scheduling.engine.state import (
+    SEVERAL,
+    Copies,
+    Counts,
+    Holding,
+    Holdings,
+    Phase,
+    Places,
+    Progress,
+    Register,
+)
 from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
 from kuayu_conformance.testbed.scheduling.values import Job, Placement
+
+Handler = Callable[..., None]
+_BITS = 8.0
+
+
+class Clock:
+    """Events that are to come.
+
+    Attributes:
+        now: Seconds since the scenario began.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._events: list[tuple[float, int, Handler, tuple[Any, ...]]] = []
+        self._made = 0
+
+    @property
+    def next(self) -> float:
+        """When the next event is, or infinite."""
+        return self._events[0][0] if self._events else inf
+
+    def at(self, instant: float, handler: Handler, *arguments: Any) -> None:
+        """At an instant, not before now, something is called; never if the instant is infinite."""
+        if instant < inf:
+            self._made += 1
+            heapq.heappush(self._events, (max(instant, self.now), self._made, handler, arguments))
+
+    def pass_to(self, instant: float) -> None:
+        """Make it that instant, and let everything happen that is due by then."""
+        self.now = instant
+        while self._events and self._events[0][0] <= instant:
+            _, _, handler, arguments = heapq.heappop(self._events)
+            handler(*arguments)
+
+
+class Staging:
+    """Transfers that jobs wait for. A copy that is on its way already is not sent again.
+
+    Args:
+        clock: Tells the time.
+        traffic: Carries them.
+        copies: Where data are.
+        arrived: Called with a job when all that it waits for is there.
+    """
+
+    def __init__(self, clock: Clock, traffic: Traffic, copies: Copies, arrived: Callable[[int], None]) -> None:
+        self._clock, self._traffic, self._copies, self._arrived = clock, traffic, copies, arrived
+        self._waiting: dict[int, dict[int, None]] = {}
+        self._copy: dict[int, tuple[str, int]] = {}
+        self._under_way: dict[tuple[str, int], int] = {}
+        self._missing: dict[int, set[int]] = {}
+        self._looked_at: dict[int, float] = {}
+
+    def stage(
+        self, job: int, data: str, sites: tuple[int, ...], readers: int, checkpoint: tuple[int, float] | None
+    ) -> None:
+        """A job waits for a copy of its data in each domain that reads, and of its checkpoint, if it has one, in all.
+
+        Replicas have whole copies everywhere: which of them reads what changes from epoch to epoch of the training.
+
+        Args:
+            job: Its number.
+            data: Name of its data set.
+            sites: Numbers of its domains; wires lead there.
+            readers: How many of them read, from the first on.
+            checkpoint: Number of the domain where its checkpoint is, and bytes.
+        """
+        now = self._clock.now
+        self._missing[job] = set()
+        for place, site in enumerate(sites):
+            holders = self._copies.at(data, now)
+            if site in holders:
+                self._copies.use(data, site, now)
+            elif place < readers:
+                self._fetch(job, data, site, holders)
+            if checkpoint and checkpoint[0] != site and checkpoint[1] > 0.0:
+                self._send(job, checkpoint[0], site, checkpoint[1])
+
+    def waits(self, job: int) -> bool:
+        """Whether something is still on its way."""
+        return bool(self._missing.get(job))
+
+    def forget(self, job: int) -> None:
+        """A job waits no longer; what nobody else waits for is given up."""
+        for number in sorted(self._missing.pop(job, ())):
+            del self._waiting[number][job]
+            if not self._waiting[number]:
+                self._end(number)
+
+    def schedule(self, number: int) -> None:
+        """A transfer goes on at another rate.
+
+        One that has become slower is looked at when it would have been through, and then scheduled again: a crowd of
+        transfers that slow each other down makes no events.
+        """
+        ends = self._traffic.flows[number].ends(self._clock.now)
+        if ends < self._looked_at.get(number, inf):
+            self._looked_at[number] = ends
+            self._clock.at(ends, self._check, number, ends)
+
+    def _fetch(self, job: int, data: str, site: int, holders: tuple[int, ...]) -> None:
+        number = self._under_way.get((data, site))
+        if number is None:
+            shares = self._traffic.shares(self._clock.now)
+            source = max(holders, key=lambda holder: (shares[holder, site], -holder))
+            number = self._send(job, source, site, self._copies.datasets[data].size)
+            self._copy[number] = (data, site)
+            self._under_way[data, site] = number
+        self._waiting[number][job] = None
+        self._missing[job].add(number)
+
+    def _send(self, job: int, source: int, site: int, size: float) -> int:
+        wires = self._traffic.routes.paths[source, site]
+        number = self._traffic.open(wires, inf, size * _BITS, job, self._clock.now)
+        self._waiting[number] = {job: None}
+        self._missing[job].add(number)
+        return number
+
+    def _check(self, number: int, due: float) -> None:
+        if self._looked_at.get(number) != due:
+            return
+        del self._looked_at[number]
+        if not self._traffic.through(number, self._clock.now):
+            self.schedule(number)
+            return
+        if number in self._copy:
+            data, site = self._copy[number]
+            self._copies.use(data, site, self._clock.now)
+        jobs = self._waiting[number]
+        self._end(number)
+        for job in jobs:
+            self._missing[job].discard(number)
+            if not self._missing[job]:
+                self._arrived(job)
+
+    def _end(self, number: int) -> None:
+        self._traffic.close(number, self._clock.now)
+        del self._waiting[number]
+        self._looked_at.pop(number, None)
+        copy = self._copy.pop(number, None)
+        if copy:
+            del self._under_way[copy]
 
 
 class Stages:

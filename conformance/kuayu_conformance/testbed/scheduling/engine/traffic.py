@@ -1,17 +1,133 @@
-"""All traffic on the wires: who gets how much, when a transfer is through, and what it costs."""
+"""All traffic on the wires: which way it takes, who gets how much, when a transfer is through, and what it costs.
 
+1. **Routes.** From one domain to another traffic takes the wires of the path of least round-trip time.
+2. **Flows.** Flows of the same route and wish are bundled: wires are shared among bundles, not flows.
+3. **Traffic.** Rates are max-min fair and piecewise constant; what wires have carried is billed.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.engine.flows import Bill, Bundle, Current
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Topology
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
-from kuayu_conformance.testbed.scheduling.engine.sharing import rates_of_kinds
+from kuayu_conformance.testbed.scheduling.engine.paths import Path, rates_of_kinds, shortest_paths
+from kuayu_conformance.testbed.scheduling.values import Wire
 
 _BIT = 0.5
 """Less than that is nothing: what rounding leaves of a transfer."""
+
+
+class Routes:
+    """Routes between all pairs of domains: the paths of least round-trip time.
+
+    Attributes:
+        paths: Numbers of the wires by source and target, numbers of domains; none where there is no way.
+        round_trips: Seconds, (domains, domains); zero at home, infinite where there is no way.
+    """
+
+    def __init__(self, sites: Sequence[str], wires: Sequence[Wire]) -> None:
+        self._sites = len(sites)
+        self.paths: dict[tuple[int, int], Path] = {}
+        self.round_trips = np.full((len(sites), len(sites)), np.inf)
+        for ends, (seconds, path) in shortest_paths(sites, wires).items():
+            self.round_trips[ends] = seconds
+            if path:
+                self.paths[ends] = path
+        self._pairs = np.array(list(self.paths), dtype=np.intp).reshape(-1, 2)
+        self._wires = np.array([wire for path in self.paths.values() for wire in path], dtype=np.intp)
+        lengths = [len(path) for path in self.paths.values()]
+        self._begins = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, dtype=np.intp)
+
+    def narrowest(self, by_wire: Floats) -> Floats:
+        """Least of a figure of wires along each route, (domains, domains); infinite at home, zero without a way."""
+        least = np.zeros((self._sites, self._sites))
+        np.fill_diagonal(least, np.inf)
+        if len(self._wires):
+            least[self._pairs[:, 0], self._pairs[:, 1]] = np.minimum.reduceat(by_wire[self._wires], self._begins)
+        return least
+
+    def total(self, by_wire: Floats) -> Floats:
+        """Sum of a figure of wires along each route, (domains, domains); zero at home, infinite without a way."""
+        total = np.full((self._sites, self._sites), np.inf)
+        np.fill_diagonal(total, 0.0)
+        if len(self._wires):
+            total[self._pairs[:, 0], self._pairs[:, 1]] = np.add.reduceat(by_wire[self._wires], self._begins)
+        return total
+
+
+@dataclass(slots=True)
+class Current:
+    """A flow on its wires.
+
+    Attributes:
+        wires: Numbers of the wires of its route; at least one.
+        wish: Bits a second beyond which more is of no use.
+        bits: What is left to move; infinite for one that ends with its job.
+        owner: Number of the job on whose account it goes.
+        rate: Bits a second that it is granted.
+        held: Bits a second that it occupies, at most ``rate``.
+        since: Instant until which it is accounted for.
+        paid: Integral of the tariff's factor until then.
+    """
+
+    wires: tuple[int, ...]
+    wish: float
+    bits: float
+    owner: int
+    rate: float = 0.0
+    held: float = 0.0
+    since: float = 0.0
+    paid: float = 0.0
+
+    @property
+    def transfer(self) -> bool:
+        """Whether it has an end of its own."""
+        return self.bits < inf
+
+    def ends(self, now: float) -> float:
+        """When it is through if its rate stays."""
+        return now + self.bits / self.rate if self.rate > 0.0 else inf
+
+
+@dataclass(slots=True, eq=False)
+class Bundle:
+    """Flows of one route and wish, which are all granted the same: wires are shared among bundles, not flows.
+
+    Attributes:
+        wires: Numbers of the wires of their route.
+        wish: Bits a second beyond which more is of no use to one of them.
+        numbers: Their numbers, in order.
+        rate: Bits a second that each was granted when wires were last shared.
+        grown: Whether one has come since then.
+    """
+
+    wires: tuple[int, ...]
+    wish: float
+    numbers: dict[int, None] = field(default_factory=dict)
+    rate: float = 0.0
+    grown: bool = True
+
+    @property
+    def first(self) -> int:
+        """Number of its first flow."""
+        return next(iter(self.numbers))
+
+
+@dataclass(slots=True)
+class Bill:
+    """What wires have carried.
+
+    Attributes:
+        bits: Integral of the occupied bandwidth, by wire.
+        money: That by tariff and time of day, by wire.
+        of_job: Money by the number of the job on whose account it was.
+    """
+
+    bits: Floats
+    money: Floats
+    of_job: Floats
 
 
 @dataclass

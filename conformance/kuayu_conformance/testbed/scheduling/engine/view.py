@@ -1,22 +1,33 @@
-"""What a policy may know at an epoch: neither the true work of a job, nor what it keeps busy before it has run."""
+"""What a policy may know at an epoch, and what a policy is.
 
-from collections.abc import Iterable, Iterator, Mapping
+1. **View.** It shows neither the true work of a job, nor what it keeps busy before it has run; it is valid until the
+   policy has answered.
+2. **Policy.** Anything that decides what to do at an epoch, by ``decide(view)``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.scheduling.engine.copies import Copies
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law, Numbers, Speed, Topology
-from kuayu_conformance.testbed.scheduling.engine.orders import Refused
-from kuayu_conformance.testbed.scheduling.engine.places import Counts, Holding, Places
-from kuayu_conformance.testbed.scheduling.engine.progress import SEVERAL, Phase, Progress
-from kuayu_conformance.testbed.scheduling.engine.register import Register
-from kuayu_conformance.testbed.scheduling.engine.runs import Run
+from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
+from kuayu_conformance.testbed.scheduling.engine.outcome import Run
+from kuayu_conformance.testbed.scheduling.engine.state import (
+    SEVERAL,
+    Copies,
+    Counts,
+    Holding,
+    Phase,
+    Places,
+    Progress,
+    Register,
+)
 from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
 from kuayu_conformance.testbed.scheduling.values import Dataset, Job, Placement
 
@@ -265,6 +276,16 @@ class View:
         if saved is None:
             return np.zeros(len(self.places.sites))
         return _seconds(self.register.known(number).model.checkpoint, self.shares[saved])
+
+
+class Policy(Protocol):
+    """Decides what to do at an epoch.
+
+    A policy keeps what it likes between epochs; it begins afresh with each scenario.
+    """
+
+    def decide(self, view: View) -> Sequence[Order]:
+        """Orders, carried out in this order; what cannot be carried out is refused and shown in the next view."""
 
 
 def _seconds(size: float, share: Floats) -> Floats:

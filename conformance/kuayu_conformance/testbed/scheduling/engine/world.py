@@ -1,30 +1,133 @@
-"""The judge's clusters: what happens by itself, what a policy sees at an epoch, and what its orders do."""
+"""The judge's clusters: what happens by itself, what a policy sees at an epoch, and what its orders do.
+
+1. **Checks.** An order can be carried out where its job could run at all, and devices are free for it beside those that
+   it has.
+2. **Dispatch.** Orders are checked, then carried out, or refused with a reason.
+3. **World.** Everything follows from topology, workload, law, disturbances, seed and the orders.
+4. **Play.** A policy decides in a world, in Python or compiled, at each epoch until an instant, or until all jobs are
+   finished.
+"""
 
 from collections.abc import Sequence
 from math import ceil, inf
+from typing import Protocol
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.engine.clock import Clock
-from kuayu_conformance.testbed.scheduling.engine.copies import KEPT, Copies
-from kuayu_conformance.testbed.scheduling.engine.dispatch import Dispatch
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Fault, Faults
+from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Fault, Faults, Reports
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
-from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome, Period, Record
-from kuayu_conformance.testbed.scheduling.engine.places import Places
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.engine.progress import Phase
-from kuayu_conformance.testbed.scheduling.engine.queue import Queue
-from kuayu_conformance.testbed.scheduling.engine.register import Register
-from kuayu_conformance.testbed.scheduling.engine.reports import Reports
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
-from kuayu_conformance.testbed.scheduling.engine.stages import Stages
-from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
-from kuayu_conformance.testbed.scheduling.engine.view import Parts, View
+from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Refused, Resize, Start, Stop
+from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome, Period, Record, beyond
+from kuayu_conformance.testbed.scheduling.engine.stages import Clock, Stages
+from kuayu_conformance.testbed.scheduling.engine.state import (
+    KEPT,
+    Copies,
+    Counts,
+    Holding,
+    Phase,
+    Places,
+    Queue,
+    Register,
+)
+from kuayu_conformance.testbed.scheduling.engine.traffic import Routes, Traffic
+from kuayu_conformance.testbed.scheduling.engine.view import Parts, Policy, View
+from kuayu_conformance.testbed.scheduling.values import Job, Placement, Share, Split
 
 EPOCH = 60.0
 """Seconds between decisions, unless more are asked for."""
+
+
+def holding_of(places: Places, shares: tuple[Share, ...]) -> Holding | Refusal:
+    """Shares by number, or why there are none."""
+    try:
+        holding = places.holding(shares)
+    except KeyError:
+        return Refusal.UNKNOWN_POOL
+    if not shares or len({share.site for share in shares}) < len(shares):
+        return Refusal.TWICE if shares else Refusal.SIZE
+    return holding
+
+
+def unfit(parts: Parts, number: int, placement: Placement, cut: frozenset[int]) -> Refusal | None:
+    """Why a job could not run there even if all devices were free."""
+    job = parts.register.known(number)
+    holding = holding_of(parts.places, placement.shares)
+    if isinstance(holding, Refusal):
+        return holding
+    if min(devices for _, devices in holding) < 1:
+        return Refusal.SIZE
+    if not job.minimum <= sum(devices for _, devices in holding) <= job.maximum:
+        return Refusal.SIZE
+    if any(parts.places.memory[parts.places.type[pool]] < job.memory for pool, _ in holding):
+        return Refusal.MEMORY
+    sites = [int(parts.places.site[pool]) for pool, _ in holding]
+    if cut.intersection(sites):
+        return Refusal.CUT_OFF
+    return _unspreadable(job, placement) or _unreachable(parts, number, sites)
+
+
+def room(free: Counts, holding: Holding, present: Holding = ()) -> bool:
+    """Whether devices are free for a job, in addition to those that it has."""
+    return all(devices <= int(free[pool]) for pool, devices in beyond(holding, present))
+
+
+class Dispatch:
+    """Carries out orders.
+
+    Args:
+        parts: What a check looks at.
+        stages: Jobs with devices.
+        queue: Jobs without.
+    """
+
+    def __init__(self, parts: Parts, stages: Stages, queue: Queue) -> None:
+        self._parts, self._stages, self._queue = parts, stages, queue
+
+    def obey(self, order: Order, view: View) -> Refusal | None:
+        """Carry out an order, or say why not; the view is that on which it was given."""
+        number = self._parts.register.number.get(order.job)
+        phase = Phase.ABSENT if number is None else self._stages.progress.phase[number]
+        if number is None or phase == Phase.ABSENT:
+            return Refusal.UNKNOWN_JOB
+        if isinstance(order, Start):
+            return self._start(number, order.placement, view) if phase == Phase.PENDING else Refusal.NOT_PENDING
+        if phase != Phase.RUNNING:
+            return Refusal.NOT_RUNNING
+        if view.cut.intersection(int(self._parts.places.site[pool]) for pool, _ in self._stages.runs[number].holding):
+            return Refusal.CUT_OFF
+        if isinstance(order, Stop):
+            self._stages.stop(number, None)
+            return None
+        if isinstance(order, Move):
+            return self._move(number, order.placement, view)
+        return self._resize(number, order, view)
+
+    def _start(self, number: int, placement: Placement, view: View) -> Refusal | None:
+        why = unfit(self._parts, number, placement, view.cut) or self._full(placement, ())
+        if why is None:
+            expected = view.expected(number, placement)
+            self._queue.remove(number)
+            self._stages.begin(number, placement, expected)
+        return why
+
+    def _move(self, number: int, placement: Placement, view: View) -> Refusal | None:
+        why = unfit(self._parts, number, placement, view.cut)
+        why = why or self._full(placement, self._stages.runs[number].holding)
+        if why is None:
+            self._stages.stop(number, placement, view.expected(number, placement))
+        return why
+
+    def _resize(self, number: int, order: Resize, view: View) -> Refusal | None:
+        shares = self._stages.runs[number].placement.shares
+        if len(shares) > 1:
+            return Refusal.SPLIT
+        return self._move(number, Placement((Share(shares[0].site, shares[0].device, order.devices),)), view)
+
+    def _full(self, placement: Placement, present: Holding) -> Refusal | None:
+        holding = holding_of(self._parts.places, placement.shares)
+        if isinstance(holding, Refusal):
+            return holding
+        return None if room(self._stages.holdings.free, holding, present) else Refusal.NO_ROOM
 
 
 class World:
@@ -230,3 +333,79 @@ class World:
     def _repair(self, pool: int, devices: int) -> None:
         self._stages.holdings.repaired(pool, devices, self.now)
         self._stages.changes += 1
+
+
+class AnyWorld(Protocol):
+    """What :class:`.world.World` and the compiled world have in common; see there."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+
+    @property
+    def over(self) -> bool:
+        """Whether all jobs have been submitted and are finished."""
+
+    def advance(self, until: float, seconds: float = EPOCH) -> View | None:
+        """Let time pass to the next epoch at which a job is pending."""
+
+    def obey(self, orders: Sequence[Order]) -> tuple[Refused, ...]:
+        """Carry out orders in turn; those that could not be carried out."""
+
+    def outcome(self) -> Outcome:
+        """What has become of it by now."""
+
+    def finished(self, first: int, beyond: int) -> bool:
+        """Whether all jobs of some numbers are finished."""
+
+    def pace(self, number: int) -> float:
+        """Work a second that an unfinished job may be taken to go on with."""
+
+    def gauges(self) -> Gauges:
+        """How it stands, without what became of each job."""
+
+    def play(self, policy: Policy, until: float, seconds: float) -> bool:
+        """Let a policy decide until an instant, if the world knows how to do that by itself; whether it does."""
+
+
+def play(world: AnyWorld, policy: Policy, until: float, seconds: float = EPOCH) -> None:
+    """Let a policy decide at each epoch from now until an instant, or until all jobs are finished.
+
+    Policies may take turns: one that warms a world up, then the one that is judged.
+
+    Args:
+        world: Goes on from where it is.
+        policy: Is asked whenever a job is pending.
+        until: Seconds since the scenario began.
+        seconds: Between epochs.
+    """
+    if world.play(policy, until, seconds):
+        return
+    while (view := world.advance(until, seconds)) is not None:
+        world.obey(policy.decide(view))
+
+
+def _unspreadable(job: Job, placement: Placement) -> Refusal | None:
+    alone = len(placement.shares) == 1
+    if alone != (placement.split == Split.NONE) or (not alone and placement.split not in job.splits):
+        return Refusal.SPLIT
+    periodic = placement.split == Split.PERIODIC
+    return None if placement.period >= 1 and (periodic or placement.period == 1) else Refusal.SPLIT
+
+
+def _unreachable(parts: Parts, number: int, sites: list[int]) -> Refusal | None:
+    """Data, checkpoint and gradients need a way."""
+    data = parts.copies.datasets[parts.register.known(number).data]
+    paths = parts.traffic.routes.paths
+    always = parts.copies.always(data.name)
+    saved = parts.checkpoint.get(number)
+    for site in sites:
+        if data.pinned and site not in always:
+            return Refusal.DATA
+        if site not in always and not any((source, site) in paths for source in always):
+            return Refusal.NO_WAY
+        if any(other != site and (other, site) not in paths for other in sites):
+            return Refusal.NO_WAY
+        if saved is not None and saved != site and (saved, site) not in paths:
+            return Refusal.NO_WAY
+    return None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Flow, Speed, Topology
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
+from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.law import moving
 from kuayu_conformance.testbed.scheduling.law.facts import PUBLISHED, Constants
 from kuayu_conformance.testbed.scheduling.law.terms import Terms, terms

@@ -13,7 +13,7 @@ import numpy as np
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
-from kuayu_conformance.testbed.scheduling.engine.progress import Phase
+from kuayu_conformance.testbed.scheduling.engine.state import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement
 from kuayu_conformance.testbed.scheduling.wire.names import Names
