@@ -13,8 +13,8 @@ from kuayu_conformance.checks.demand.sizing import BESIDE, CURVE, JUDGED, ONE_RA
 from kuayu_conformance.checks.demand.sizing_scores import (
     STATED,
     AnswerFaults,
-    Compared,
     KindRanking,
+    RatePair,
     Setting,
     SizedWindow,
     SizingExchange,
@@ -189,10 +189,10 @@ def test_a_share_that_was_nothing_gains_without_end_or_nothing() -> None:
 
 def test_bounds_lie_on_both_sides_and_are_the_same_every_time() -> None:
     windows = [window([1.0 + k / 20 + n / 50 for k in range(4)], number=n) for n in range(9)]
-    compared = [Compared("a", windows, [window()] * 9)]
-    found = advantage(compared, JUDGED, "seed")
+    pairs = [RatePair("a", windows, [window()] * 9)]
+    found = advantage(pairs, JUDGED, "seed")
     assert found.lower < found.estimate < found.upper
-    assert advantage(compared, JUDGED, "seed") == found
+    assert advantage(pairs, JUDGED, "seed") == found
 
 
 def test_a_total_that_was_nothing_is_no_gain_of_either() -> None:
@@ -201,7 +201,7 @@ def test_a_total_that_was_nothing_is_no_gain_of_either() -> None:
     none = [replace(one, before=dict.fromkeys(JUDGED, dead), after=dict.fromkeys(JUDGED, dead))] * 2
     rated = [replace(one, before=dict.fromkeys(JUDGED, dead), after=dict.fromkeys(JUDGED, PLAIN))] * 2
     # The other three are 0.4, 0.2 and 0.25 instead of a half: less by a mean of 0.65 / 0.5 / 4 of the four.
-    assert advantage([Compared("a", none, rated)], JUDGED, "seed").estimate == pytest.approx(0.65 / 0.5 / 4)
+    assert advantage([RatePair("a", none, rated)], JUDGED, "seed").estimate == pytest.approx(0.65 / 0.5 / 4)
 
 
 def asked(**changes: Any) -> SizingExchange:

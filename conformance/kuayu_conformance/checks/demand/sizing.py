@@ -1,8 +1,7 @@
 """Right-sizing of requests: what it gains in a cluster, what it costs, and what it may say (DEM-003, DEM-007).
 
-Tasks of a simulated window (:mod:`kuayu_conformance.testbed.right_sizing`), and thousands that ran before, go to the
-service under names that tell nothing; the window is then played with what was asked for and with what the service would
-give.
+Tasks of a simulated window (:mod:`kuayu_conformance.testbed.tasks`), and thousands that ran before, go to the service
+under names that tell nothing; the window is then played with what was asked for and with what the service would give.
 
 1. Judged is the gain over what was asked for along the over-request, beside that of one rate for the cores of all
    tasks, which knows afterwards how far it may go; and that nothing is gained where nothing was asked for in excess.
@@ -22,9 +21,9 @@ from kuayu_conformance.checks.demand.sizing_scores import (
     SIZES,
     STATED,
     AnswerFaults,
-    Compared,
     KindRanking,
     Questioner,
+    RatePair,
     Setting,
     SizedWindow,
     SizingExchange,
@@ -118,12 +117,12 @@ def _curve(cells: Sequence[Cell]) -> ReportTable:
     rows = []
     for cell in sorted(cells, key=lambda one: (list(MIXES).index(one.setting.mix), one.setting.over_request)):
         for policy in JUDGED:
-            found = {
+            by_sizes = {
                 who: mean_gain(gains(entry, policy)) for who, entry in cell.all.items() if policy in entry[0].after
             }
-            told = [percent(found[who]) if who in found else "–" for who in (SERVICE, *BESIDE)]
-            ahead = _signed(found[SERVICE] - found[ONE_RATE])
-            rows.append([cell.setting.mix, f"{cell.setting.over_request:g}", policy, *told, ahead])
+            shown = [percent(by_sizes[who]) if who in by_sizes else "–" for who in (SERVICE, *BESIDE)]
+            ahead = _signed(by_sizes[SERVICE] - by_sizes[ONE_RATE])
+            rows.append([cell.setting.mix, f"{cell.setting.over_request:g}", policy, *shown, ahead])
     return table(
         "Gain over what was asked for along the over-request, mean of the four; in points, by how much the service "
         "exceeds one rate",
@@ -142,12 +141,12 @@ def _stated(cells: Sequence[Cell]) -> ReportTable:
     ]
     rows = []
     for k, quantity in enumerate(QUANTITIES):
-        where, who, found = min(every, key=lambda one, k=k: abs(one[2][k] - STATED[k]))  # type: ignore[misc]
-        rows.append([quantity, percent(STATED[k]), where, who, *map(percent, found)])
-    where, who, found = min(
+        where, who, four = min(every, key=lambda one, k=k: abs(one[2][k] - STATED[k]))  # type: ignore[misc]
+        rows.append([quantity, percent(STATED[k]), where, who, *map(percent, four)])
+    where, who, four = min(
         every, key=lambda one: max(abs(gain / stated - 1.0) for gain, stated in zip(one[2], STATED, strict=True))
     )
-    rows.append(["all four", ", ".join(map(percent, STATED)), where, who, *map(percent, found)])
+    rows.append(["all four", ", ".join(map(percent, STATED)), where, who, *map(percent, four)])
     return table(
         "What the source states, and the set-up of this world that comes nearest to each figure, and to all four at "
         "once",
@@ -301,7 +300,7 @@ def _signed(value: float) -> str:
 SMOKE, QUICK, FULL = (1, 1), (1, 4), (8, 3)
 """Histories of each mix, and windows that are asked for with each; a smoke run looks at the answers alone (DEM-007)."""
 CURVE_QUICK, CURVE_FULL = (1, 2), (4, 3)
-"""The same at the other over-requests that are judged, which a smoke run leaves out."""
+"""The same at the other over-requests that are judged; a smoke run leaves them out."""
 NOTHING_SMOKE, NOTHING_QUICK, NOTHING_FULL = (1, 2), (1, 8), (4, 6)
 """The same where nothing is asked for in excess."""
 FEW = (2, 3)
@@ -355,11 +354,10 @@ def _plan(run: Settings) -> Iterator[tuple[Setting, tuple[int, int], Sequence[st
     """Settings, each with its histories and windows of each, and the policies that are played."""
     for mix in MIXES:
         yield Setting(mix), run.sized(smoke=SMOKE, quick=QUICK, full=FULL), POLICIES
-    if not run.smoke:
-        for mix in MIXES:
-            for factor in CURVE:
-                if factor != OVER_REQUEST:
-                    yield Setting(mix, over_request=factor), CURVE_FULL if run.full else CURVE_QUICK, JUDGED
+    for mix in () if run.smoke else MIXES:
+        for factor in CURVE:
+            if factor != OVER_REQUEST:
+                yield Setting(mix, over_request=factor), CURVE_FULL if run.full else CURVE_QUICK, JUDGED
     nothing = run.sized(smoke=NOTHING_SMOKE, quick=NOTHING_QUICK, full=NOTHING_FULL)
     yield Setting(REAL_MIX, over_request=1.0, allowed=0.0), nothing, (FIFO,)
     if run.full:
@@ -433,13 +431,13 @@ def judge(o: SizedHistories) -> Iterator[Finding]:
     costs = {f"{cell.setting.mix}, over-request {cell.setting.over_request:g}": cell.service for cell in judged}
     nothing = [cell for cell in o.cells if (cell.setting.over_request, cell.setting.allowed) == (1.0, 0.0)]
     yield from dem_sizing_claims.of_costs(costs, nothing[0].service if nothing else ())
-    compared = [Compared(cell.setting.mix, cell.service, cell.beside[ONE_RATE]) for cell in judged]
-    found = advantage(compared, JUDGED, FIGURE)
-    windows = {mix: sum(len(one.service) for one in compared if one.mix == mix) for mix in MIXES}
+    pairs = [RatePair(cell.setting.mix, cell.service, cell.beside[ONE_RATE]) for cell in judged]
+    ahead = advantage(pairs, JUDGED, FIGURE)
+    windows = {mix: sum(len(one.service) for one in pairs if one.mix == mix) for mix in MIXES}
     yield Figure(
         FIGURE,
-        found.estimate,
-        found.lower,
+        ahead.estimate,
+        ahead.lower,
         sum(windows.values()),
         "gain over what was asked for with the service's sizes − the same with one rate for the cores of all tasks "
         "that makes them 5 % slower on the mean; a gain is the mean of four (deployed tasks, completion rate, devices "
@@ -448,11 +446,11 @@ def judge(o: SizedHistories) -> Iterator[Finding]:
         "and DRF at 70 tasks an hour; one-sided 95 % bootstrap bound over windows. Not the trace of the source, but a "
         "world drawn from the figures that it prints",
         parts=[
-            PartFigure(f"{mix}, {policy}", value, None, windows[mix]) for (mix, policy), value in found.parts.items()
+            PartFigure(f"{mix}, {policy}", value, None, windows[mix]) for (mix, policy), value in ahead.parts.items()
         ],
         tables=tables(o.cells, o.ranked),
         plots=plots(o.cells),
-        ceiling=found.upper,
+        ceiling=ahead.upper,
     )
 
 

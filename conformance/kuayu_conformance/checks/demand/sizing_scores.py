@@ -141,7 +141,7 @@ def mean_gain(four: Four) -> float:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RatePair:
     """Windows of a mix at an over-request, with the service's sizes and with one rate for cores.
 
     Attributes:
@@ -171,18 +171,18 @@ class Advantage:
     parts: Mapping[tuple[str, str], float]
 
 
-def advantage(compared: Sequence[Compared], policies: Sequence[str], seed: str) -> Advantage:
+def advantage(pairs: Sequence[RatePair], policies: Sequence[str], seed: str) -> Advantage:
     """The mean over over-requests of the gain of the service less that of one rate, by mix and policy; and the least.
 
     Args:
-        compared: All mixes, each at the same number of over-requests.
+        pairs: All mixes, each at the same number of over-requests.
         policies: Under which all windows were played.
         seed: Of what is drawn for the bounds, by Python's own generator: no version changes its fractions.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
-    mixes = list(dict.fromkeys(entry.mix for entry in compared))
+    mixes = list(dict.fromkeys(entry.mix for entry in pairs))
     by_mix: dict[str, list[Numbers]] = {mix: [] for mix in mixes}
-    for entry in compared:
+    for entry in pairs:
         n = len(entry.service)
         drawn = np.array([[int(chance.random() * n) for _ in range(n)] for _ in range(RESAMPLES)])
         times = np.vstack([np.ones(n), *(np.bincount(row, minlength=n)[None] for row in drawn)])
@@ -194,7 +194,7 @@ def advantage(compared: Sequence[Compared], policies: Sequence[str], seed: str) 
     return Advantage(float(worst[0]), float(resampled[RESAMPLES - rank]), float(resampled[rank - 1]), parts)
 
 
-def _ahead(entry: Compared, policies: Sequence[str], times: Numbers) -> Numbers:
+def _ahead(entry: RatePair, policies: Sequence[str], times: Numbers) -> Numbers:
     """Gain of the service less that of one rate where each window counts so many times, draws × policies."""
     columns = []
     for policy in policies:
