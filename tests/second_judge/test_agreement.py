@@ -16,6 +16,7 @@ from mutants.serve import MINIMAL_SERVER, served
 
 from kuayu_conformance.checks.forecast import accuracy
 from kuayu_conformance.checks.forecast.origins import Size
+from kuayu_conformance.checks.resilience import collectives as chosen
 from kuayu_conformance.folder import write
 from kuayu_conformance.run.runner import Options, Progress, Run
 from second_judge import collectives, forecast, graph, index, latency, phases, sampling, shares
@@ -73,11 +74,12 @@ def _made(target: str, folder: Path, *requirements: str) -> Path:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that keeps requests and what was played; of forecasts a fifth of what a quick run asks for.
+    """A run that keeps requests and what was played: of forecasts a fifth of a quick run's, of collectives a quarter.
 
     How many there are says how sure a figure is, and nothing of whether both judges come to it.
     """
     with served(MINIMAL_SERVER) as target, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chosen, "QUICK", chosen.Extent(chosen.QUICK.windows // 4, chosen.QUICK.intervals))
         patch.setattr(accuracy, "QUICK", Size(worlds=2, days=3, origins=6))
         return _made(target, tmp_path_factory.mktemp("played"), "FCT-001", "FCT-002", "FCT-003", "RES-010", "SCH-007")
 
