@@ -1,6 +1,6 @@
 """Jobs that grow onto free devices and shrink for jobs that wait (JOB-014 to JOB-019).
 
-Each story has a domain of its own and a job of 100 h in it, which has reported a checkpoint when something changes:
+Each scenario has a domain of its own and a job of 100 h in it, which has reported a checkpoint when something changes:
 devices come to be free, or a short job waits.
 """
 
@@ -26,11 +26,11 @@ BETWEEN = frozenset({"restarting", "queued"})
 
 
 @dataclass(frozen=True)
-class Story:
+class Scenario:
     """What is set up, and what is to come of it.
 
     Attributes:
-        label: Names the story.
+        label: Names the scenario.
         devices: Class Elasticity of the job.
         first: Devices of the domain when it is started.
         more: Devices that are registered once it has reported a checkpoint; none where another job is submitted.
@@ -48,21 +48,21 @@ class Story:
     again: int = 0
 
 
-STORIES = (
-    Story("steps", {"minimum": 2, "maximum": 6, "step": 2}, first=2, more=3, size=4, again=4),
-    Story("most", {"minimum": 1, "maximum": 3}, first=2, more=4, size=3),
-    Story("room", {"minimum": 1, "maximum": 4}, first=4, wanted=2, size=2, again=1),
-    Story("least", {"minimum": 3, "maximum": 4}, first=4, wanted=2),
+SCENARIOS = (
+    Scenario("steps", {"minimum": 2, "maximum": 6, "step": 2}, first=2, more=3, size=4, again=4),
+    Scenario("most", {"minimum": 1, "maximum": 3}, first=2, more=4, size=3),
+    Scenario("room", {"minimum": 1, "maximum": 4}, first=4, wanted=2, size=2, again=1),
+    Scenario("least", {"minimum": 3, "maximum": 4}, first=4, wanted=2),
 )
-"""All stories; those in which the job grows come first."""
+"""All scenarios; those in which the job grows come first."""
 
 
 @dataclass(frozen=True)
 class Resized:
-    """What came of a story.
+    """What came of a scenario.
 
     Attributes:
-        story: Which.
+        scenario: Which.
         job: The job that may be resized.
         waiting: The job that waits; empty where none does.
         moments: All that was seen, in order.
@@ -71,7 +71,7 @@ class Resized:
         last: The job in the end.
     """
 
-    story: Story
+    scenario: Scenario
     job: str
     waiting: str
     moments: tuple[Moment, ...]
@@ -88,7 +88,7 @@ class Resized:
         return [size_of(action) for action in self.starts(self.job)]
 
     def stops(self, attempt: int) -> list[Json]:
-        """Actions by which domains were asked to stop an attempt of the job, until the story was over."""
+        """Actions by which domains were asked to stop an attempt of the job, until the scenario was over."""
         stops = (m.body for m in self.moments if (m.kind, m.job) == ("stop", self.job))
         return [action for action in stops if action.get("attempt") == attempt]
 
@@ -100,23 +100,23 @@ class Resized:
 
 
 def observe(episode: Episode) -> tuple[Resized, ...]:
-    """Play all stories, one after the other."""
-    return tuple(_play(episode, story) for story in STORIES)
+    """Play all scenarios, one after the other."""
+    return tuple(_play(episode, scenario) for scenario in SCENARIOS)
 
 
-def _play(episode: Episode, story: Story) -> Resized:
-    stage = Stage(episode, f"elastic-{story.label}")
-    stage.open("a", devices=story.first)
+def _play(episode: Episode, scenario: Scenario) -> Resized:
+    stage = Stage(episode, f"elastic-{scenario.label}")
+    stage.open("a", devices=scenario.first)
     job = stage.submit(
-        "long", devices=dict(story.devices), duration=HOURS, checkpoint=f"file:///checkpoints/{story.label}"
+        "long", devices=dict(scenario.devices), duration=HOURS, checkpoint=f"file:///checkpoints/{scenario.label}"
     )
     stage.started(job, 1)
     stage.report("a", job, 1, "running")
     changed = len(stage.moments)
     stage.report("a", job, 1, "running", step=STEP, checkpoint_step=CHECKPOINT)
-    waiting = _tempt(stage, "short", story.more, story.wanted)
+    waiting = _tempt(stage, "short", scenario.more, scenario.wanted)
     running = 0
-    if not story.size:
+    if not scenario.size:
         stage.pause(job)
     elif stage.started(job, 2):
         if waiting:
@@ -125,12 +125,12 @@ def _play(episode: Episode, story: Story) -> Resized:
         stage.report("a", job, 2, "running")
         running = len(stage.moments)
         stage.report("a", job, 2, "running", step=2 * STEP, checkpoint_step=2 * CHECKPOINT)
-        if story.again:
-            _tempt(stage, "later", story.again if story.more else 0, story.again if story.wanted else 0)
+        if scenario.again:
+            _tempt(stage, "later", scenario.again if scenario.more else 0, scenario.again if scenario.wanted else 0)
         stage.pause(job)
     moments, last = tuple(stage.moments), stage.look(job)
     stage.close()
-    return Resized(story, job, waiting, moments, changed, running, last)
+    return Resized(scenario, job, waiting, moments, changed, running, last)
 
 
 def _tempt(stage: Stage, label: str, more: int, wanted: int) -> str:
@@ -142,16 +142,16 @@ def _tempt(stage: Stage, label: str, more: int, wanted: int) -> str:
 
 def judge(o: tuple[Resized, ...]) -> Iterator[Finding]:
     """Each job has the size that is due, tells it before, goes on from its checkpoint, and is left alone then."""
-    for story in o:
-        yield from _within_limits(story)
-        yield from _size(story)
-        if story.running:
-            yield from _told(story)
-            yield from _goes_on(story)
-            stops = story.stops(2)
-            expected = f"{story.story.label}: who was just resized is not stopped again"
-            yield holds("JOB-019", not stops, expected, f"{len(stops)} stops of its second attempt", story.last)
-    resized = [story.story.label for story in o if story.running]
+    for scenario in o:
+        yield from _within_limits(scenario)
+        yield from _size(scenario)
+        if scenario.running:
+            yield from _told(scenario)
+            yield from _goes_on(scenario)
+            stops = scenario.stops(2)
+            expected = f"{scenario.scenario.label}: who was just resized is not stopped again"
+            yield holds("JOB-019", not stops, expected, f"{len(stops)} stops of its second attempt", scenario.last)
+    resized = [scenario.scenario.label for scenario in o if scenario.running]
     for requirement in ("JOB-017", "JOB-018", "JOB-019"):
         yield holds(requirement, bool(resized), "a job is resized", resized, o[0].last)
 
@@ -162,47 +162,47 @@ def size_of(action: Mapping[str, Any]) -> int:
 
 
 def _within_limits(o: Resized) -> Iterator[Finding]:
-    devices = o.story.devices
+    devices = o.scenario.devices
     least, most, step = devices["minimum"], devices["maximum"], devices.get("step", 1)
     sizes = o.sizes()
     wrong = [size for size in sizes if not least <= size <= most or (size - least) % step]
-    expected = f"{o.story.label}: all attempts have {least} to {most} devices in steps of {step}"
+    expected = f"{o.scenario.label}: all attempts have {least} to {most} devices in steps of {step}"
     yield holds("JOB-014", bool(sizes) and not wrong, expected, f"{sizes}", o.last)
 
 
 def _size(o: Resized) -> Iterator[Finding]:
-    story, sizes = o.story, o.sizes()
-    what = f"{story.label}: a job on {story.first} devices goes on with {story.size}"
-    if story.more:
-        expected = f"{what} when {story.more} more are free"
-        yield holds("JOB-015", sizes[:2] == [story.first, story.size], expected, f"{sizes}", o.last)
-    elif story.size:
-        expected = f"{what} when one waits for {story.wanted}"
-        yield holds("JOB-016", sizes[:2] == [story.first, story.size], expected, f"{sizes}", o.last)
+    scenario, sizes = o.scenario, o.sizes()
+    what = f"{scenario.label}: a job on {scenario.first} devices goes on with {scenario.size}"
+    if scenario.more:
+        expected = f"{what} when {scenario.more} more are free"
+        yield holds("JOB-015", sizes[:2] == [scenario.first, scenario.size], expected, f"{sizes}", o.last)
+    elif scenario.size:
+        expected = f"{what} when one waits for {scenario.wanted}"
+        yield holds("JOB-016", sizes[:2] == [scenario.first, scenario.size], expected, f"{sizes}", o.last)
         started = len(o.starts(o.waiting))
-        yield holds("JOB-016", started == 1, f"{story.label}: the job that waits is started", started, o.last)
+        yield holds("JOB-016", started == 1, f"{scenario.label}: the job that waits is started", started, o.last)
     else:
         stops = o.stops(1)
-        expected = f"{story.label}: a job whose least leaves too few devices is not stopped for one that waits"
+        expected = f"{scenario.label}: a job whose least leaves too few devices is not stopped for one that waits"
         yield holds("JOB-016", bool(sizes) and not stops, expected, f"{len(stops)} stops", o.last)
 
 
 def _told(o: Resized) -> Iterator[Finding]:
     """What records tell between the two attempts, and then."""
     between = [(record, answer) for record, answer in o.records() if _is_between(record)]
-    told = [record.get("resize") for record, _ in between]
+    stated = [record.get("resize") for record, _ in between]
     answer = between[0][1] if between else o.last
-    expected = f"{o.story.label}: between two attempts the record tells of the resize"
-    yield holds("JOB-017", bool(told) and all(isinstance(size, dict) for size in told), expected, told, answer)
-    for size in told:
+    expected = f"{o.scenario.label}: between two attempts the record tells of the resize"
+    yield holds("JOB-017", bool(stated) and all(isinstance(size, dict) for size in stated), expected, stated, answer)
+    for size in stated:
         if not isinstance(size, dict):
             continue
-        expected = f"{o.story.label}: it tells that {o.story.first} devices were held"
-        yield holds("JOB-017", size.get("before") == o.story.first, expected, size, answer)
-        expected = f"{o.story.label}: it names the job that waits, if there is one"
+        expected = f"{o.scenario.label}: it tells that {o.scenario.first} devices were held"
+        yield holds("JOB-017", size.get("before") == o.scenario.first, expected, size, answer)
+        expected = f"{o.scenario.label}: it names the job that waits, if there is one"
         yield holds("JOB-017", size.get("beneficiary", "") == o.waiting, expected, size, answer)
     later = [record.get("resize") for record, _ in o.records() if _runs_again(record)]
-    expected = f"{o.story.label}: nothing of that is told when it runs again"
+    expected = f"{o.scenario.label}: nothing of that is told when it runs again"
     yield holds("JOB-017", not any(later), expected, later, o.last)
 
 
@@ -215,7 +215,7 @@ def _runs_again(record: Mapping[str, Any]) -> bool:
 
 
 def _goes_on(o: Resized) -> Iterator[Finding]:
-    told = {
+    stated = {
         size.get("devices")
         for record, _ in o.records()
         if _is_between(record) and isinstance(size := record.get("resize"), dict)
@@ -223,11 +223,11 @@ def _goes_on(o: Resized) -> Iterator[Finding]:
     second = next(action for action in o.starts(o.job) if attempt_of(action) > 1)
     run = second.get("run")
     step = run.get("step") if isinstance(run, dict) else None
-    expected = f"{o.story.label}: it goes on from the checkpoint at step {CHECKPOINT}"
+    expected = f"{o.scenario.label}: it goes on from the checkpoint at step {CHECKPOINT}"
     yield holds("JOB-018", step == CHECKPOINT, expected, step, o.last)
-    if told:
-        expected = f"{o.story.label}: it goes on with the devices that were told"
-        yield holds("JOB-018", told == {size_of(second)}, expected, f"{told}, then {size_of(second)}", o.last)
+    if stated:
+        expected = f"{o.scenario.label}: it goes on with the devices that were told"
+        yield holds("JOB-018", stated == {size_of(second)}, expected, f"{stated}, then {size_of(second)}", o.last)
 
 
 REQUIREMENTS = ("JOB-014", "JOB-015", "JOB-016", "JOB-017", "JOB-018", "JOB-019")
