@@ -94,9 +94,17 @@ def main() -> int:
 
 
 def circumstances(given: argparse.Namespace) -> dict[str, Any]:
-    """When, from which seed and with what durability all was played."""
+    """By which command, when, from which seed, at what load (as it ended) and with what durability all was played."""
     date = f"{datetime.now(UTC):%Y-%m-%d}"
-    return {"date": date, "seed": given.seed, "processors": os.cpu_count(), "durability": given.durability}
+    command = f"PYTHONPATH=tests python tests/benchmarks/crashes.py {' '.join(sys.argv[1:])}".rstrip()
+    return {
+        "command": command,
+        "date": date,
+        "seed": given.seed,
+        "processors": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "durability": given.durability,
+    }
 
 
 def run_jobs(given: argparse.Namespace) -> int:

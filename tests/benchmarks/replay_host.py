@@ -1,12 +1,13 @@
 """What this host and captured pages of exporters are taken for: nodes that nothing is wrong with.
 
-    nice python tests/benchmarks/replay_host.py [--seconds 1800] [--load] [--json FILE]
+    PYTHONPATH=tests nice python tests/benchmarks/replay_host.py [--minutes 30] [--load] [--json FILE]
 
 A service in a process of its own is told of this host once a second and, as another node, once in ten, with what
 ``kuayu collect`` reads; and once a second of each captured page that ships with the suite, for a node of its own and
 unchanged, as an exporter shows gauges that stand still. ``--load`` keeps every processor busy in every second minute.
-Printed: how often each node was looked at, about once a second, and seen in each state, and why. The exit status is 1
-where one was ever shown degraded, straggling, faulty or offline without having reported so itself.
+Printed: how often each node was looked at, about once a second, and seen in each state, and why; at the end, how often
+each was falsely shown in trouble. The exit status is 1 where one was ever shown degraded, straggling, faulty or offline
+without having reported so itself.
 """
 
 import argparse
@@ -134,20 +135,25 @@ def false_states(found: dict[str, Counter[tuple[str, str]]]) -> dict[str, int]:
 def main() -> None:
     """Run the benchmark as a command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=1800)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seconds", type=int, help="in place of --minutes")
     parser.add_argument("--load", action="store_true", help="keep all processors busy in every second minute")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
+    seconds = round(asked.minutes * MINUTE) if asked.seconds is None else asked.seconds
     with sqlite_files() as new, serving(new()) as url:
-        found, loads = watch(url, asked.seconds, load=asked.load)
-    false = sum(false_states(found).values())
+        found, loads = watch(url, seconds, load=asked.load)
+    wrongly = {name: false_states(found).get(name, 0) for name in sorted(found)}
+    false = sum(wrongly.values())
     seen_as: dict[str, dict[str, int]] = {}
     for name, shown in sorted(found.items()):
         for (state, reason), seen in shown.most_common():
             wrong = state in WRONG and not reason.startswith(REPORTED)
             seen_as.setdefault(name, {})[f"{state}: {reason}" if reason else state] = seen
             say(f"{name:24}{state:12}{seen:6d}  {reason}{'   <- false' if wrong else ''}")
-    say(f"{false} false states seen in {asked.seconds} s")
+    for name, seen in wrongly.items():
+        say(f"{name:24}{seen:6d} false")
+    say(f"{false} false states seen of {len(wrongly)} nodes in {seconds} s, at a load of {statistics.fmean(loads):.1f}")
     if asked.json:
         machine = {
             "processors": psutil.cpu_count(),
@@ -155,8 +161,8 @@ def main() -> None:
             "least": round(min(loads), 1),
             "greatest": round(max(loads), 1),
         }
-        request = {"seconds": asked.seconds, "load": asked.load, "date": datetime.now(UTC).date().isoformat()}
-        figures = {"false states seen": false, "seen, about once a second": seen_as}
+        request = {"seconds": seconds, "load": asked.load, "date": datetime.now(UTC).date().isoformat()}
+        figures = {"false states seen": false, "false states by node": wrongly, "seen, about once a second": seen_as}
         asked.json.write_text(json.dumps({"figures": figures, "machine": machine, "request": request}, indent=1) + "\n")
     sys.exit(1 if false else 0)
 

@@ -40,6 +40,7 @@ def main() -> int:
     if given.json is not None:
         wanted = {"wait beyond usual": LONGER, "detection": DETECTION, "memory": MEMORY}
         made = {
+            "command": f"PYTHONPATH=tests python tests/benchmarks/siege.py --json {given.json}",
             "date": f"{datetime.now(UTC):%Y-%m-%d}",
             "seed": None,
             "processors": os.cpu_count(),

@@ -89,6 +89,22 @@ def hold_on(service: Service, over: threading.Event) -> None:
         connection.close()
 
 
+def heads(fields: bytes) -> Attack:
+    """Requests whose heads are larger than any that is taken, over and over."""
+
+    def attack(service: Service, over: threading.Event) -> None:
+        begin = f"GET /v1/domains/d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ATTACKER}\r\n".encode()
+        while not over.is_set():
+            status = b""
+            with contextlib.suppress(OSError), raw(service, begin) as connection:  # it may hang up amid the head
+                with contextlib.suppress(OSError):
+                    connection.sendall(fields + b"\r\n")
+                status = connection.recv(64)
+            assert not status or status.startswith(b"HTTP/1.1 431 "), status
+
+    return attack
+
+
 EMPTY_ITEMS = b'{"mode":"per_item","samples":[' + b"{}," * 9_999 + b"{}]}"
 MANY_ITEMS = b'{"mode":"per_item","samples":[' + b"{}," * 200_000 + b"{}]}"
 MANY_BEATS = b'{"beats":[' + b"{}," * 200_000 + b"{}]}"
@@ -99,6 +115,8 @@ LINES = json.dumps(
     {"lines": [{"node": "a", "logged_at": instant(), "text": "NVRM: Xid (PCI:0000:3b:00): 79, " * 20}] * 9_000}
 ).encode()
 PACKED_TWICE = gzip.compress(gzip.compress(bytes(50_000_000)))
+HUGE_HEADER = b"X-Padding: " + b"a" * 8_000_000 + b"\r\n"
+MANY_HEADERS = b"".join(b"X-Padding-%d: a\r\n" % number for number in range(200_000))
 PAGE = ("x{" + ",".join(f'l{number}="v"' for number in range(100_000)) + "} 1\n").encode()
 
 ATTACKS: dict[str, Attack] = {
@@ -115,6 +133,8 @@ ATTACKS: dict[str, Attack] = {
     "clients that hang up": hang_up,
     "bodies that trickle": trickle,
     "streams": hold_on,
+    "huge headers": heads(HUGE_HEADER),
+    "many headers": heads(MANY_HEADERS),
 }
 
 

@@ -124,11 +124,16 @@ class _GuardedProtocol(HttpToolsProtocol):
             return
         if self.cycle is None or (self.cycle.response_complete and not self.cycle.more_body):
             self._await_head()
-        self._since += len(data)
-        super().data_received(data)
-        # What is left of a head that has come to its end is looked at there.
-        if self._since > self.limits.head_bytes:
-            self._refuse_head()
+        rest = memoryview(data)
+        while rest and not self._over:
+            # Of a head no more is parsed at once than it may have: each of its fields is a call.
+            piece = rest if self._head is None else rest[: self.limits.head_bytes + 1]
+            rest = rest[len(piece) :]
+            self._since += len(piece)
+            super().data_received(bytes(piece))
+            # What is left of a head that has come to its end is looked at there.
+            if self._since > self.limits.head_bytes:
+                self._refuse_head()
 
     @override
     def on_message_begin(self) -> None:
@@ -138,6 +143,8 @@ class _GuardedProtocol(HttpToolsProtocol):
 
     @override
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._over:
+            return
         if len(self.headers) >= self.limits.head_fields:
             self._refuse_head()
         else:
