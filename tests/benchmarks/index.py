@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kuayu.index import compute_indices, plan_probes
-from kuayu.index.method import forget
+from kuayu.index.report import forget
 from kuayu_schemas.models import IndexRequest, ProbePlanRequest
 
 SEED = 20261121

@@ -67,7 +67,7 @@ def test_indices_of_1000_devices_on_20_tasks_are_computed(measure: Measurement) 
     from benchmarks.index import corpus
 
     from kuayu.index import compute_indices
-    from kuayu.index.method import forget
+    from kuayu.index.report import forget
     from kuayu_schemas.models import IndexRequest
 
     body = {"revision": {"epoch": "benchmark", "number": 1}, "corpus": corpus(1000, 20, 20), "reference": "d0"}

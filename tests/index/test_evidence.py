@@ -5,11 +5,9 @@ import pytest
 from index.worlds import world
 
 from kuayu.index import calibration as whole
-from kuayu.index import evidence
-from kuayu.index.evidence import Batch
+from kuayu.index import posterior
 from kuayu.index.observations import observe
-from kuayu.index.posterior import positions
-from kuayu.index.variances import USUAL, TaskPrior, Variances
+from kuayu.index.posterior import USUAL, Batch, TaskPrior, Variances, positions
 from kuayu_schemas.models import Corpus
 
 
@@ -32,18 +30,18 @@ def _problem(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Batch], TaskPrior, o
 
 def test_slopes_are_differences(problem: tuple[list[Batch], TaskPrior, object]) -> None:
     logs = np.log(USUAL) + np.linspace(-0.3, 0.3, len(USUAL))
-    _, slopes = evidence._cost(*problem, logs)  # noqa: SLF001 - nothing else shows the slopes
+    _, slopes = posterior._cost_of_variances(*problem, logs)  # noqa: SLF001 - nothing else shows the slopes
     for place in range(len(logs)):
         step = np.zeros(len(logs))
         step[place] = 1e-4
-        above, below = (evidence._cost(*problem, logs + sign * step)[0] for sign in (1, -1))  # noqa: SLF001
+        above, below = (posterior._cost_of_variances(*problem, logs + sign * step)[0] for sign in (1, -1))  # noqa: SLF001
         assert slopes[place] == pytest.approx((above - below) / 2e-4, rel=1e-4, abs=1e-6)
 
 
 def test_the_posterior_is_that_of_one_large_gaussian(problem: tuple[list[Batch], TaskPrior, object]) -> None:
     batches, prior, hints = problem
     variances = Variances.of(np.log(USUAL))
-    solved = evidence.solve_at(batches, prior, hints, variances)
+    solved = posterior.solve_at(batches, prior, hints, variances)
     spread = np.linalg.inv(prior.precision(variances)[0])
     size, width = len(spread), prior.terms + prior.features
     slopes, found, noises = [np.zeros((0, size))], [np.zeros(0)], []

@@ -105,7 +105,7 @@ def test_a_report_is_what_the_schema_says() -> None:
 def test_the_same_request_has_the_same_answer_bit_for_bit() -> None:
     from index.worlds import request
 
-    from kuayu.index.method import forget
+    from kuayu.index.report import forget
 
     asked = request(without(world(), "device-3"), explain=True)
     first = compute_indices(asked).model_dump_json()

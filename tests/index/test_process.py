@@ -11,8 +11,8 @@ from index.worlds import request, without, world
 
 from kuayu.index import compute_indices
 from kuayu.index.calibration import calibrate
-from kuayu.index.gaussian_process import KERNEL, Cells, Process
 from kuayu.index.observations import observe
+from kuayu.index.prediction import KERNEL, Process, ProcessCells
 from kuayu_schemas.models import Corpus
 from kuayu_training.index.protocol import ALONE, SHIPPED, PairOutcome, generation_of, nested
 
@@ -50,9 +50,9 @@ def test_a_device_that_the_process_does_not_rest_on_is_conditioned_as_by_all_row
     seen = process.calibration.seen
     device, reference = seen.device_at[PROBED], process.calibration.reference
     assert device not in process.core
-    rows = Cells(seen.device, seen.task)
+    rows = ProcessCells(seen.device, seen.task)
     tasks = np.arange(len(seen.tasks))
-    at = Cells(np.full(len(tasks), device), tasks)
+    at = ProcessCells(np.full(len(tasks), device), tasks)
     slopes = np.array(KERNEL.slopes)
     usual = process.features @ slopes + process.offsets
     among = process.covariance(rows, rows) + np.diag(seen.noise)

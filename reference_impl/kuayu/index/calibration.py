@@ -1,29 +1,67 @@
-"""Calibration of the harmonic mean by a corpus.
+"""Calibration of the harmonic mean by a corpus, and how throughputs vary together once it is calibrated.
 
-The log throughput of device d on task t is
+1. The log throughput of device d on task t is
 
-    y_dt = −log Σ_k exp(z_tk − l_dtk − δ_dtk) + β_t · φ_d + ρ_dt + ε,
+       y_dt = −log Σ_k exp(z_tk − l_dtk − δ_dtk) + β_t · φ_d + ρ_dt + ε,
 
-with log demands z of the task, log capabilities l of the data sheet, log factors δ that calibrate them, likeness β · φ
-and a rest ρ. The time as a sum over what a task needs is the roofline's (Williams, Waterman and Patterson 2009) with a
-sum for the maximum. Gavel (Narayanan et al. 2020) takes full tables of measured throughputs instead, NeuSight (Lee et
-al. 2025) a network for each kind of operation. Demands are found by Gauss-Newton steps, in which
-everything but the first term is Gaussian, and variances by their evidence on the well-measured devices.
+   with log demands z of the task, log capabilities l of the data sheet, log factors δ that calibrate them, likeness β ·
+   φ and a rest ρ. The time as a sum over what a task needs is the roofline's (Williams, Waterman and Patterson 2009)
+   with a sum for the maximum. Gavel (Narayanan et al. 2020) takes full tables of measured throughputs instead, NeuSight
+   (Lee et al. 2025) a network for each kind of operation.
+2. Demands follow by Gauss-Newton steps, in which everything but the first term is Gaussian, and variances by their
+   evidence on the well-measured devices (:mod:`~kuayu.index.posterior`).
+3. Given the tasks' parameters, the log throughputs of a device vary as a Gaussian process (Rasmussen and Williams
+   2006). An unknown factor δ on capability k moves cell t by s_kt δ, with s_kt the share of the term, so
+
+       cov(t, u) = Σ_k s_kt s_ku (v_k + [k = matrix][same format] v_format + gaps_k) + v_device
+                   + [same family] v_family + [t = u] v_misfit.
+
+   Shares couple what is learnt on one task to others by how much both depend on the capability.
+4. Likeness of data sheets is a few features, so that devices lend each other what they have in common on a task: the
+   kernel exp(−|x − y|²/2ℓ²) on log capabilities, cut to its leading directions on the well-measured devices (Nyström;
+   Rasmussen and Williams 2006, section 8.1). It serves devices that were measured at least once: on them a probe can
+   show that likeness misleads. An unmeasured device gets nothing from it, since its index has to be monotone in its
+   data sheet.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kuayu.index.cells import Cells, Rows, batches, factor_weights, gap_shapes, shapes
-from kuayu.index.evidence import Batch, search, solve_at
-from kuayu.index.likeness import coordinates, features
+from kuayu.index.capabilities import (
+    MATRIX_TERM,
+    MEMORY,
+    MEMORY_TERM,
+    TERMS,
+    VECTOR,
+    Flags,
+    Levels,
+    TaskTerms,
+    complete,
+    harmonic,
+    levels,
+    task_terms,
+    usual,
+)
 from kuayu.index.observations import Floats, Observations, Whole
-from kuayu.index.posterior import Hints, Linear, Solved
-from kuayu.index.sheets import usual
-from kuayu.index.terms import MATRIX_TERM, MEMORY_TERM, TERMS, Levels, TaskTerms, levels, task_terms
-from kuayu.index.variances import USUAL, USUAL_WEIGHTS, TaskPrior, Variances
+from kuayu.index.posterior import (
+    DEVICE,
+    FAMILY,
+    FORMAT,
+    MISFIT,
+    OF_DEVICES,
+    USUAL,
+    USUAL_WEIGHTS,
+    Batch,
+    Hints,
+    Linear,
+    Solved,
+    TaskPrior,
+    Variances,
+    search,
+    solve_at,
+)
 
 BASIS_SIZE = 32
 """How many well-measured devices variances and likeness rest on at most."""
@@ -39,6 +77,61 @@ LONGEST_STEP = 3.0
 
 HINT_VARIANCE = 0.5**2
 """Variance of log(work / memory traffic) around what a task's profile says: neither runs at its peak."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """As many cells on each of B devices: n of them; K terms.
+
+    Attributes:
+        device: Positions of the devices, (B,).
+        task: Tasks, (B, n).
+        logs: Logarithms of capabilities, (B, n, K).
+        gaps: Standard deviations of capabilities that were not stated, (B, n, K).
+        chosen: Number formats, (B, n).
+        present: Terms that count, (B, n, K).
+    """
+
+    device: Whole
+    task: Whole
+    logs: Floats
+    gaps: Floats
+    chosen: Whole
+    present: Flags
+
+    def columns(self, which: list[int]) -> "Cells":
+        """Some of the cells of each device."""
+        return Cells(
+            self.device,
+            self.task[:, which],
+            self.logs[:, which],
+            self.gaps[:, which],
+            self.chosen[:, which],
+            self.present[:, which],
+        )
+
+    def times(self, demands: Floats, factors: Floats | float = 0.0) -> tuple[Floats, Floats]:
+        """Log times (B, n) and shares (B, n, K), given log demands (T, K) and log factors on the capabilities."""
+        return harmonic(demands[self.task], self.logs + factors, self.present)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Cells that were measured, with what was found.
+
+    Attributes:
+        cells: Where.
+        found: Log throughputs of one device, (B, n).
+        noise: Variances of ``found`` beyond the model's, (B, n).
+    """
+
+    cells: Cells
+    found: Floats
+    noise: Floats
+
+    def only(self, which: Flags) -> "Rows":
+        """The rows of some of the devices."""
+        return Rows(part(self.cells, which), self.found[which], self.noise[which])
 
 
 @dataclass(frozen=True)
@@ -137,6 +230,127 @@ def calibrate(seen: Observations, reference: int) -> Calibration:
         linear,
         solved,
     )
+
+
+def factors_at(cells: Cells, measured: Cells, shares: Floats, variances: Variances, pulls: Floats) -> Floats:
+    """Log factors on the capabilities at cells, given what the same devices' measured rows pull at, (B, n, K)."""
+    return np.asarray(np.einsum("bqnk,bn->bqk", factor_weights(cells, measured, shares, variances.devices), pulls))
+
+
+def cells(devices: Whole, task: Whole, place: Levels, terms: TaskTerms, number: int) -> Cells:
+    """Cells of ``devices`` (B,), at these tasks (B, n), with ``number`` terms.
+
+    Args:
+        devices: Positions of the devices.
+        task: Tasks of the cells.
+        place: Capabilities of all devices for all tasks.
+        terms: Terms of all tasks.
+        number: K.
+    """
+    pairs = (devices[:, None], task)
+    gaps = np.sqrt(place.variance[pairs])[..., :number]
+    return Cells(
+        devices, task, place.logs[pairs][..., :number], gaps, place.chosen[pairs], terms.present[task][..., :number]
+    )
+
+
+def batches(seen: Observations, place: Levels, terms: TaskTerms, number: int) -> list[Rows]:
+    """Rows of a corpus, devices with as many rows in one batch; batches by rising number of rows."""
+    order = np.argsort(seen.device, kind="stable")
+    devices, first, rows_on = np.unique(seen.device[order], return_index=True, return_counts=True)
+    found: list[Rows] = []
+    for size in np.unique(rows_on):
+        of_size = rows_on == size
+        rows = order[first[of_size][:, None] + np.arange(size)]
+        held = cells(devices[of_size], seen.task[rows], place, terms, number)
+        found.append(Rows(held, seen.log_throughput[rows], seen.noise[rows]))
+    return found
+
+
+def shapes(a: Cells, b: Cells, shares_a: Floats, shares_b: Floats, alike: Floats) -> Floats:
+    """Derivatives of the covariance by each variance of devices, (len(OF_DEVICES), B, n_a, n_b)."""
+    terms = shares_a.shape[-1]
+    made = np.zeros((len(OF_DEVICES), len(a.device), a.task.shape[1], b.task.shape[1]))
+    made[:terms] = np.moveaxis(shares_a[:, :, None, :] * shares_b[:, None, :, :], -1, 0)
+    made[FORMAT] = made[MATRIX_TERM] * (a.chosen[:, :, None] == b.chosen[:, None, :])
+    made[DEVICE] = 1.0
+    made[FAMILY] = alike[a.task[:, :, None], b.task[:, None, :]]
+    made[MISFIT] = a.task[:, :, None] == b.task[:, None, :]
+    return made
+
+
+def gap_shapes(a: Cells, b: Cells, shares_a: Floats, shares_b: Floats) -> Floats:
+    """Covariance by capabilities that were not stated, term by term, (B, n_a, n_b, K)."""
+    both = (shares_a * a.gaps)[:, :, None, :] * (shares_b * b.gaps)[:, None, :, :]
+    both[..., MATRIX_TERM] *= a.chosen[:, :, None] == b.chosen[:, None, :]
+    return both
+
+
+def factor_weights(a: Cells, b: Cells, shares_b: Floats, variances: Floats) -> Floats:
+    """Covariance of the log factors on the capabilities at cells ``a`` with the throughputs at ``b``.
+
+    Shape (B, n_a, n_b, K).
+    """
+    terms = shares_b.shape[-1]
+    same = (a.chosen[:, :, None] == b.chosen[:, None, :]).astype(float)
+    gaps = a.gaps[:, :, None, :] * b.gaps[:, None, :, :]
+    gaps[..., MATRIX_TERM] = gaps[..., MATRIX_TERM] * same + variances[FORMAT] * same
+    return shares_b[:, None, :, :] * (variances[:terms] + gaps)
+
+
+def rest_weights(a: Cells, b: Cells, alike: Floats, variances: Floats) -> Floats:
+    """Covariance of what no capability explains, at ``a``, with the throughputs at ``b``, (B, n_a, n_b)."""
+    family = alike[a.task[:, :, None], b.task[:, None, :]]
+    same = a.task[:, :, None] == b.task[:, None, :]
+    return np.asarray(variances[DEVICE] + variances[FAMILY] * family + variances[MISFIT] * same)
+
+
+def part(held: Cells, which: Flags | Whole) -> Cells:
+    """The same cells on some of the devices."""
+    return replace(
+        held,
+        device=held.device[which],
+        task=held.task[which],
+        logs=held.logs[which],
+        gaps=held.gaps[which],
+        chosen=held.chosen[which],
+        present=held.present[which],
+    )
+
+
+DIRECTIONS = 4
+"""How many leading directions are kept."""
+
+REACH = 1.0
+"""ℓ: root mean square difference of log capabilities at which likeness has faded to exp(−½)."""
+
+MIN_TRACE_SHARE = 1e-6
+"""Directions with less than this part of the kernel's trace are noise."""
+
+
+def coordinates(sheets: Floats, centre: Floats, tasks: TaskTerms, basis: Whole) -> Floats:
+    """Log capabilities of devices: the peak for each set of formats, binary32 and memory bandwidth; D × any.
+
+    Those that are the same number on every device of ``basis`` count once.
+    """
+    filled = complete(sheets, centre).logs
+    firsts = np.unique(tasks.pool, return_index=True)[1].astype(np.int64)
+    peaks = levels(sheets, centre, tasks.only(firsts)).logs[:, :, MATRIX_TERM]
+    columns = [*peaks.T, filled[:, VECTOR], filled[:, MEMORY]]
+    table = np.stack(columns, axis=1)
+    kept = np.unique(table[basis], axis=1, return_index=True)[1]
+    return table[:, np.sort(kept)]
+
+
+def features(points: Floats, basis: Whole) -> Floats:
+    """Features of devices, D × p, from coordinates; inner products are the kernel's, centred on ``basis``."""
+    near = points[basis]
+    kernel = np.exp(-np.mean((points[:, None, :] - near[None, :, :]) ** 2, axis=-1) / (2 * REACH**2))
+    sizes, directions = np.linalg.eigh(kernel[basis])
+    kept = np.argsort(-sizes)[: min(DIRECTIONS, len(basis) - 1)]
+    kept = kept[sizes[kept] > MIN_TRACE_SHARE * sizes.sum()]
+    made = kernel @ directions[:, kept] / np.sqrt(sizes[kept])
+    return np.asarray(made - made[basis].mean(axis=0))
 
 
 def _well_measured(seen: Observations, reference: int) -> Whole:
@@ -242,8 +456,3 @@ class _Fit:
             factors.append(old + moved)
         self.demands, self.factors = self.demands + change, factors
         return largest
-
-
-def factors_at(cells: Cells, measured: Cells, shares: Floats, variances: Variances, pulls: Floats) -> Floats:
-    """Log factors on the capabilities at cells, given what the same devices' measured rows pull at, (B, n, K)."""
-    return np.asarray(np.einsum("bqnk,bn->bqk", factor_weights(cells, measured, shares, variances.devices), pulls))

@@ -1,20 +1,37 @@
-"""A corpus as arrays: one row for each measured pair, in an order that depends on content alone.
+"""What a request says of devices and tasks: names checked, and the corpus as arrays.
 
-Devices and tasks are sorted by what they are, never by what they are called, so that another order of the same request
-leads to the same sums in the same order.
+1. A name that is unknown or stands twice is refused, with a pointer to each place (``check_indices``, ``check_plan``).
+2. A corpus becomes one row for each measured pair. Devices and tasks are sorted by what they are, never by what they
+   are called, so that another order of the same request leads to the same sums in the same order.
+3. Measurements with several devices tell a task's exchange: each device spends n/R on one unit of throughput where n of
+   them do R together, and what this is longer than with fewer devices is X · 2(n − 1)/n / B, a ring all-reduce of X
+   bytes at bandwidth B (Patarasuk and Yuan 2009).
+
+Example: where one device does 100 samples in a second and eight do 640, each spends 12.5 ms instead of 10 ms on a
+sample; the 2.5 ms are the exchange.
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
 
-from kuayu.index.device_scale import Scaled, at_count, exchange_of, least_counts
-from kuayu.index.sheets import SHEET, sheet_of
-from kuayu_schemas.models import Corpus, IndexedDevice, IndexedTask
+from kuayu.index.capabilities import SHEET, sheet_of
+from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
+from kuayu_schemas.models import (
+    Corpus,
+    CorpusCell,
+    DeviceGroup,
+    IndexedDevice,
+    IndexedTask,
+    IndexRequest,
+    Measurement,
+    ProbePlanRequest,
+)
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -127,6 +144,97 @@ def observe(corpus: Corpus) -> Observations:
     )
 
 
+def contents(corpus: Corpus) -> dict[str, tuple[float, ...]]:
+    """What was measured on each device, without names and units: sorted logarithms over the task's geometric mean."""
+    logs: dict[str, list[float]] = defaultdict(list)
+    for measurement in corpus.measurements:
+        logs[measurement.task].append(math.log(measurement.throughput))
+    means = {task: math.fsum(values) / len(values) for task, values in logs.items()}
+    found: dict[str, list[float]] = {device.id: [] for device in corpus.devices}
+    for measurement in corpus.measurements:
+        found[measurement.device].append(round(math.log(measurement.throughput) - means[measurement.task], 9))
+    return {device: tuple(sorted(values)) for device, values in found.items()}
+
+
+def check_indices(request: IndexRequest) -> None:
+    """Check the names of a request for indices.
+
+    Raises:
+        RepeatedName: Devices, tasks or groups share a name.
+        UnknownName: A name is not in the corpus, or a group is not earlier in the list.
+    """
+    groups = request.groups or []
+    refuse(RepeatedName, [*_repeated_in_corpus(request.corpus), *repeated("/groups", [group.id for group in groups])])
+    devices, tasks = _names(request.corpus)
+    found = [*_unknown_in_measurements(request.corpus), *_unknown([("/reference", request.reference)], devices)]
+    found += _unknown(_each("/devices", request.devices or []), devices)
+    found += _unknown(_each("/tasks", request.tasks or []), tasks)
+    refuse(UnknownName, [*found, *_unknown_members(groups, devices)])
+
+
+def check_plan(request: ProbePlanRequest) -> None:
+    """Check the names of a request for a probe plan.
+
+    Raises:
+        RepeatedName: Devices or tasks share a name.
+        UnknownName: A name is not in the corpus.
+    """
+    refuse(RepeatedName, _repeated_in_corpus(request.corpus))
+    found = _unknown_in_measurements(request.corpus)
+    for place, cells in (("/candidates", request.candidates), ("/targets", request.targets)):
+        found += _unknown_in_cells(place, cells, *_names(request.corpus))
+    refuse(UnknownName, found)
+
+
+OWN_PART = 0.3
+"""Least part of a measured time that is left to the device itself when the exchange is taken off."""
+
+
+def exchange_traffic(count: int) -> float:
+    """Bytes on the wire of each device for each byte that is exchanged among so many, 2(n − 1)/n."""
+    return 2 * (count - 1) / count
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Median throughput of so many devices of one kind on a task, and the bandwidth between them where it is known."""
+
+    device: int
+    count: int
+    throughput: float
+    bandwidth: float | None
+
+    @property
+    def time(self) -> float:
+        """Time that each device spends on one unit."""
+        return self.count / self.throughput
+
+
+def exchange_of(rows: Sequence[Scaled]) -> float | None:
+    """Bytes that a task exchanges for one unit: median over the devices that were measured at several counts."""
+    first: dict[int, Scaled] = {}
+    found: list[float] = []
+    for row in sorted(rows, key=lambda row: (row.device, row.count)):
+        least = first.setdefault(row.device, row)
+        if row is not least and row.bandwidth is not None:
+            traffic = exchange_traffic(row.count) - exchange_traffic(least.count)
+            found.append((row.time - least.time) * row.bandwidth / traffic)
+    return max(median(found), 0.0) if found else None
+
+
+def at_count(row: Scaled, count: int, exchange: float | None) -> float:
+    """Logarithm of the throughput that one device would have among ``count``, as far as its exchange is known."""
+    own = row.time
+    if exchange is not None and row.bandwidth is not None:
+        own -= exchange * (exchange_traffic(row.count) - exchange_traffic(count)) / row.bandwidth
+    return -math.log(max(own, OWN_PART * row.time))
+
+
+def least_counts(rows: Mapping[int, Sequence[Scaled]]) -> dict[int, int]:
+    """Least device count that each task was measured at."""
+    return {task: min(row.count for row in found) for task, found in rows.items()}
+
+
 def _at_index_count(rows: Mapping[int, Sequence[Scaled]], counts: Mapping[int, int]) -> dict[tuple[int, int], Scaled]:
     """For each measured pair, by device and then task, the row at the least device count."""
     chosen: dict[tuple[int, int], Scaled] = {}
@@ -155,18 +263,6 @@ def _in_order(corpus: Corpus) -> tuple[tuple[IndexedDevice, ...], tuple[IndexedT
     return devices, tuple(sorted(corpus.tasks, key=of_task)), table
 
 
-def contents(corpus: Corpus) -> dict[str, tuple[float, ...]]:
-    """What was measured on each device, without names and units: sorted logarithms over the task's geometric mean."""
-    logs: dict[str, list[float]] = defaultdict(list)
-    for measurement in corpus.measurements:
-        logs[measurement.task].append(math.log(measurement.throughput))
-    means = {task: math.fsum(values) / len(values) for task, values in logs.items()}
-    found: dict[str, list[float]] = {device.id: [] for device in corpus.devices}
-    for measurement in corpus.measurements:
-        found[measurement.device].append(round(math.log(measurement.throughput) - means[measurement.task], 9))
-    return {device: tuple(sorted(values)) for device, values in found.items()}
-
-
 def _same_family(tasks: Sequence[IndexedTask]) -> Floats:
     families = [task.family for task in tasks]
     numbers = np.array([position if name is None else families.index(name) for position, name in enumerate(families)])
@@ -176,9 +272,56 @@ def _same_family(tasks: Sequence[IndexedTask]) -> Floats:
 def _spread(values: Iterable[Sequence[float]]) -> float:
     """Pooled standard deviation of log throughput within a row, shrunk to the usual one."""
     squares, freedom = [SPREAD_WEIGHT * USUAL_SPREAD**2], SPREAD_WEIGHT
-    for repeated in values:
-        if len(repeated) > 1:
-            logs = np.log(np.sort(repeated))
+    for pair in values:
+        if len(pair) > 1:
+            logs = np.log(np.sort(pair))
             squares.append(float(np.sum((logs - logs.mean()) ** 2)))
-            freedom += len(repeated) - 1
+            freedom += len(pair) - 1
     return float(np.sqrt(sum(sorted(squares)) / freedom))
+
+
+def _names(corpus: Corpus) -> tuple[set[str], set[str]]:
+    return {device.id for device in corpus.devices}, {task.id for task in corpus.tasks}
+
+
+def _each(place: str, names: Sequence[str]) -> list[Complaint]:
+    return [(f"{place}/{position}", name) for position, name in enumerate(names)]
+
+
+def _unknown(places: Iterable[Complaint], known: set[str]) -> list[Complaint]:
+    return [(pointer, f"{name} is not in the corpus") for pointer, name in places if name not in known]
+
+
+def _unknown_in_measurements(corpus: Corpus) -> list[Complaint]:
+    return _unknown_in_cells("/corpus/measurements", corpus.measurements, *_names(corpus))
+
+
+def _unknown_in_cells(
+    place: str, cells: Sequence[CorpusCell | Measurement], devices: set[str], tasks: set[str]
+) -> list[Complaint]:
+    found: list[Complaint] = []
+    for position, cell in enumerate(cells):
+        if cell.device not in devices:
+            found.append((f"{place}/{position}/device", f"{cell.device} is not in the corpus"))
+        if cell.task not in tasks:
+            found.append((f"{place}/{position}/task", f"{cell.task} is not in the corpus"))
+    return found
+
+
+def _unknown_members(groups: Sequence[DeviceGroup], devices: set[str]) -> list[Complaint]:
+    found: list[Complaint] = []
+    earlier: set[str] = set()
+    for position, group in enumerate(groups):
+        for place, member in enumerate(group.members):
+            pointer = f"/groups/{position}/members/{place}"
+            if member.device is not None and member.device not in devices:
+                found.append((f"{pointer}/device", f"{member.device} is not in the corpus"))
+            if member.group is not None and member.group not in earlier:
+                found.append((f"{pointer}/group", f"{member.group} is no group that stands earlier"))
+        earlier.add(group.id)
+    return found
+
+
+def _repeated_in_corpus(corpus: Corpus) -> list[Complaint]:
+    devices = repeated("/corpus/devices", [device.id for device in corpus.devices])
+    return [*devices, *repeated("/corpus/tasks", [task.id for task in corpus.tasks])]

@@ -1,11 +1,16 @@
-"""Gaussian posterior of tasks' parameters, devices integrated out.
+"""Gaussian posterior of tasks' parameters, devices integrated out, and the variances that it rests on.
 
-With the model linear around a point, the log throughputs of device d are r_d = J_d ζ + ε_d, ε_d ~ N(0, Σ_d), and
-ζ ~ N(0, P) holds what belongs to tasks. Devices are independent given ζ, so
+1. With the model linear around a point, the log throughputs of device d are r_d = J_d ζ + ε_d, ε_d ~ N(0, Σ_d), and
+   ζ ~ N(0, P) holds what belongs to tasks. Devices are independent given ζ, so
 
-    ζ | r ~ N(A⁻¹ Σ_d J_dᵀ Σ_d⁻¹ r_d, A⁻¹),   A = P⁻¹ + Σ_d J_dᵀ Σ_d⁻¹ J_d
+       ζ | r ~ N(A⁻¹ Σ_d J_dᵀ Σ_d⁻¹ r_d, A⁻¹),   A = P⁻¹ + Σ_d J_dᵀ Σ_d⁻¹ J_d
 
-costs one small inverse for each device and one for all tasks (Rasmussen and Williams 2006, section 2.7).
+   costs one small inverse for each device and one for all tasks (Rasmussen and Williams 2006, section 2.7).
+2. All variances are of natural logarithms. The prior of each is log-normal around the value below. The values were
+   chosen on one development table, Lambda's series v1 (decision 8), and are the same for every corpus.
+3. From a corpus they are those that maximise the evidence of its measurements times their prior (``search``). The
+   gradient is the usual one, ½ tr((K⁻¹ − ααᵀ) ∂K/∂v) (Rasmussen and Williams 2006, equation 5.9), with K⁻¹ taken device
+   by device for what varies between devices and on the tasks' parameters for what varies between tasks.
 """
 
 from collections.abc import Sequence
@@ -13,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotri
+from scipy.optimize import minimize
 
+from kuayu.index.capabilities import TERMS
 from kuayu.index.observations import Floats, Whole
 
 
@@ -112,6 +119,184 @@ def solve(
     return Solved(table, covariance, tuple(inverses), tuple(pulls), cost)
 
 
+def spread_of(batch: Linear, inverse: Floats, covariance: Floats, width: int) -> Floats:
+    """Inverse covariance of each device's rows with ζ integrated out: Σ⁻¹ − Σ⁻¹ J A⁻¹ Jᵀ Σ⁻¹, (B, n, n)."""
+    devices, rows = batch.task.shape
+    flat = positions(batch.task, width)
+    weighted = (inverse[:, :, :, None] * batch.slopes[:, None, :, :]).reshape(devices, rows, rows * width)
+    if devices > 1 and (batch.task == batch.task[0]).all():
+        held = covariance[np.ix_(flat[0], flat[0])]
+        return inverse - weighted @ held @ np.swapaxes(weighted, 1, 2)
+    found = np.empty_like(inverse)
+    for device in range(devices):
+        held = covariance[np.ix_(flat[device], flat[device])]
+        found[device] = inverse[device] - weighted[device] @ held @ weighted[device].T
+    return found
+
+
+STEPS = 6
+"""Steps of the search. Few are enough: the prior is narrow and the optimum flat."""
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Variances by what they belong to; each array in the order of its names above."""
+
+    devices: Floats
+    weights: Floats
+    likeness: Floats
+
+    @staticmethod
+    def of(logs: Floats) -> "Variances":
+        """Take the variances from a vector of their logarithms."""
+        devices, weights, likeness = np.split(np.exp(logs), _MARKS)
+        return Variances(devices, weights, likeness)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows with the shapes that their covariance is made of.
+
+    Attributes:
+        linear: The rows.
+        shapes: Derivatives of the covariance by each variance, (len(OF_DEVICES), B, n, n).
+        fixed: Covariance that no variance scales, (B, n, n).
+    """
+
+    linear: Linear
+    shapes: Floats
+    fixed: Floats
+
+    def noise(self, variances: Variances) -> Floats:
+        """Covariance of the rows given the tasks' parameters."""
+        return np.tensordot(variances.devices, self.shapes, axes=1) + self.fixed
+
+
+@dataclass(frozen=True)
+class TaskPrior:
+    """Prior of the tasks' parameters: K log demands and p likeness coefficients for each of T tasks.
+
+    Attributes:
+        pooled: One where two tasks have the same set of number formats, T × T.
+        alike: One where two tasks are of one family, T × T.
+        terms: K.
+        features: p.
+    """
+
+    pooled: Floats
+    alike: Floats
+    terms: int
+    features: int
+
+    def blocks(self, variances: Variances) -> tuple[Floats, Floats, Floats]:
+        """Covariances between tasks, T × T each: of demands across the direction of ones, along it, of likeness.
+
+        Demands of a task share an unknown unit, so that their covariance is C ⊗ I + scale · I ⊗ 11ᵀ: on the direction
+        of ones it is C + K · scale, across it C.
+        """
+        one = np.eye(len(self.alike))
+        pool, family, own = variances.weights
+        across = COMMON_WEIGHT_VARIANCE + pool * self.pooled + family * self.alike + own * one
+        likeness = variances.likeness[0] * one + variances.likeness[1] * self.alike
+        return across, across + self.terms * SCALE_VARIANCE * one, likeness
+
+    def precision(self, variances: Variances) -> tuple[Floats, float]:
+        """Inverse of the prior covariance, T(K + p) square and ordered by task, and that one's log determinant."""
+        tasks, width = len(self.alike), self.terms + self.features
+        blocks = np.array(self.blocks(variances))
+        across, along, likeness = np.linalg.inv(blocks)
+        ones = np.full((self.terms, self.terms), 1 / self.terms)
+        rest = np.eye(self.terms) - ones
+        inverse = np.zeros((tasks, width, tasks, width))
+        inverse[:, : self.terms, :, : self.terms] = (
+            across[:, None, :, None] * rest[None, :, None, :] + along[:, None, :, None] * ones[None, :, None, :]
+        )
+        for feature in range(self.terms, width):
+            inverse[:, feature, :, feature] = likeness
+        logs = np.linalg.slogdet(blocks)[1]
+        size = (self.terms - 1) * logs[0] + logs[1] + self.features * logs[2]
+        return inverse.reshape(tasks * width, tasks * width), float(size)
+
+    def slopes(self, variances: Variances, covariance: Floats, mean: Floats) -> Floats:
+        """Derivatives of twice the cost by the variances of tasks, tr((P⁻¹ − P⁻¹(A⁻¹ + ζζᵀ)P⁻¹) ∂P).
+
+        Terms are turned so that ones is an axis; on the axes P is one block each, so that no product is larger than T.
+
+        Args:
+            variances: Where.
+            covariance: A⁻¹, T(K + p) square.
+            mean: ζ, (T, K + p).
+        """
+        tasks, width = mean.shape
+        turn = np.eye(width)
+        start = np.column_stack([np.ones(self.terms), np.eye(self.terms)[:, 1:]])
+        turn[: self.terms, : self.terms] = np.linalg.qr(start)[0]
+        turned = mean @ turn
+        around = np.tensordot(covariance.reshape(tasks, width, tasks, width), turn, axes=(3, 0))
+        second = np.einsum("aibk,ik->kab", around, turn) + np.einsum("ak,bk->kab", turned, turned)
+        across, along, likeness = np.linalg.inv(np.array(self.blocks(variances)))
+        inverses = np.array([along] + [across] * (self.terms - 1) + [likeness] * self.features)
+        held = inverses - inverses @ second @ inverses
+        weights, liking = held[: self.terms].sum(axis=0), held[self.terms :].sum(axis=0)
+        own = [float(np.sum(weights * shape)) for shape in (self.pooled, self.alike, np.eye(tasks))]
+        return np.array([*own, float(np.trace(liking)), float(np.sum(liking * self.alike))])
+
+
+def solve_at(batches: Sequence[Batch], prior: TaskPrior, hints: Hints, variances: Variances) -> Solved:
+    """Posterior at given variances."""
+    noises = [batch.noise(variances) for batch in batches]
+    width = prior.terms + prior.features
+    return solve([batch.linear for batch in batches], noises, prior.precision(variances), hints, width)
+
+
+def search(batches: Sequence[Batch], prior: TaskPrior, hints: Hints, start: Floats, steps: int = STEPS) -> Floats:
+    """Logarithms of the likeliest variances, from ``start``."""
+    usual = np.log(USUAL)
+
+    def cost(logs: Floats) -> tuple[float, Floats]:
+        away = (logs - usual) / PRIOR_SPREAD
+        value, slope = _cost_of_variances(batches, prior, hints, logs)
+        return value + 0.5 * float(away @ away), slope + away / PRIOR_SPREAD
+
+    bounds = [(low, high) for low, high in zip(usual - 4.0, usual + 4.0, strict=True)]
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+    return np.asarray(found.x, dtype=float)
+
+
+OF_DEVICES = (*(str(term) for term in TERMS), "format", "device", "family", "misfit")
+"""Effects of a device: on each capability, on the peak of one number format, on all of its tasks, on those of one
+family, and on one task.
+"""
+
+FORMAT, DEVICE, FAMILY, MISFIT = (OF_DEVICES.index(name) for name in ("format", "device", "family", "misfit"))
+"""Places of the effects that belong to no one capability."""
+
+OF_WEIGHTS = ("pool", "weight-family", "weight-task")
+"""Effects on a task's weights: of its set of number formats, of its family, of its own."""
+
+OF_LIKENESS = ("likeness-task", "likeness-family")
+"""Effects of a task, and of its family, on devices with like data sheets."""
+
+NAMES = (*OF_DEVICES, *OF_WEIGHTS, *OF_LIKENESS)
+
+USUAL = np.array([0.05, 0.05, 0.05, 0.02, 0.05, 0.02, 0.02, 0.01, 0.004, 0.02, 0.01, 0.02, 0.02, 0.01])
+"""Medians of the priors, in the order of NAMES."""
+
+PRIOR_SPREAD = 0.5
+"""Standard deviation of the logarithm of each variance beforehand."""
+
+COMMON_WEIGHT_VARIANCE = 0.3**2
+"""Variance of a weight that all tasks share."""
+
+SCALE_VARIANCE = 10.0**2
+"""Variance of a task's unit of throughput: it says nothing."""
+
+USUAL_WEIGHTS = np.array([0.4, 0.1, 0.4, 0.1, 0.1])
+"""Weights that tasks start from on the usual device, in the order of the terms."""
+
+_MARKS = np.cumsum([len(OF_DEVICES), len(OF_WEIGHTS)])
+
+
 def _inverse(matrix: Floats) -> tuple[Floats, float]:
     """Inverse and log determinant of a positive definite matrix."""
     root = np.linalg.cholesky(matrix)
@@ -140,16 +325,13 @@ def _add(matrix: Floats, pull: Floats, batch: Linear, inverse: Floats, width: in
         matrix += np.bincount(places.ravel(), blocks.ravel(), total * total).reshape(total, total)
 
 
-def spread_of(batch: Linear, inverse: Floats, covariance: Floats, width: int) -> Floats:
-    """Inverse covariance of each device's rows with ζ integrated out: Σ⁻¹ − Σ⁻¹ J A⁻¹ Jᵀ Σ⁻¹, (B, n, n)."""
-    devices, rows = batch.task.shape
-    flat = positions(batch.task, width)
-    weighted = (inverse[:, :, :, None] * batch.slopes[:, None, :, :]).reshape(devices, rows, rows * width)
-    if devices > 1 and (batch.task == batch.task[0]).all():
-        held = covariance[np.ix_(flat[0], flat[0])]
-        return inverse - weighted @ held @ np.swapaxes(weighted, 1, 2)
-    found = np.empty_like(inverse)
-    for device in range(devices):
-        held = covariance[np.ix_(flat[device], flat[device])]
-        found[device] = inverse[device] - weighted[device] @ held @ weighted[device].T
-    return found
+def _cost_of_variances(batches: Sequence[Batch], prior: TaskPrior, hints: Hints, logs: Floats) -> tuple[float, Floats]:
+    variances = Variances.of(logs)
+    solved = solve_at(batches, prior, hints, variances)
+    width = prior.terms + prior.features
+    on_devices = np.zeros(len(OF_DEVICES))
+    for batch, inverse, pull in zip(batches, solved.inverses, solved.pulls, strict=True):
+        held = spread_of(batch.linear, inverse, solved.covariance, width) - pull[:, :, None] * pull[:, None, :]
+        on_devices += np.tensordot(batch.shapes, held, axes=3) / 2
+    on_tasks = prior.slopes(variances, solved.covariance, solved.mean) / 2
+    return solved.cost, np.concatenate([on_devices, on_tasks]) * np.exp(logs)

@@ -1,19 +1,39 @@
-"""Log throughput of any device on any task, from a calibration, and the index that follows.
+"""Log throughput of any device on any task, by two estimates that are averaged, and the index that follows.
 
-A pair that was measured is known. Another pair of a measured device is predicted with the device's calibration. One
-without measurements gets the harmonic mean of its data sheet and nothing else, which makes its index monotone.
+1. A pair that was measured is known. Another pair of a measured device is predicted with the device's calibration. One
+   without measurements gets the harmonic mean of its data sheet and nothing else, which makes its index monotone.
+2. The second estimate of a measured device is a Gaussian process on log throughput. With x_dt the log capabilities of
+   device d that count for task t, memory capacity among them (it sets the batch, and no term of the harmonic mean reads
+   it), centred on the devices that the process rests on,
+
+       y_dt = a_t + s · x_dt + f_dt + ε,
+       cov(f_dt, f_eu) = x_dt · x_eu (v_slope + v_task-slope κ_tu) + r(x_dt, x_eu) (v_shape + v_task-shape κ_tu)
+                         + [d = e] (v_device + v_device-task κ_tu + [t = u] v_misfit),
+
+   r a squared exponential and κ the likeness of two tasks: of what they are embedded as, of their families, and of one
+   with itself. A task is embedded as its throughputs on the well-measured devices, as the harmonic mean completes them,
+   less the means of the task and of the device. Which devices are near each other is then seen from the probes alone,
+   where the harmonic mean has to explain them by capabilities. All covariances are scaled by what the rows scatter,
+   pulled towards one.
+3. The average is that of a mixture of both with equal weights: the mean of the two log indices, and the mean of the two
+   variances and of the squared differences from that mean. A device without measurements gets nothing from the process,
+   so that its index stays monotone in its data sheet and its levers exact.
+
+Sources: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapters 2 and 4; Bonilla, Chai and
+Williams, "Multi-task Gaussian process prediction", NIPS 2007. Constants of the process were chosen in the inner loop of
+``python -m kuayu_training.index.protocol`` (decision 55).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
 
-from kuayu.index.calibration import Calibration, factors_at
-from kuayu.index.cells import Cells, cells, factor_weights, part, rest_weights
+from kuayu.index.calibration import Calibration, Cells, cells, factor_weights, factors_at, part, rest_weights
+from kuayu.index.capabilities import MATRIX_TERM, MEMORY_TERM, VECTOR_TERM, Flags
 from kuayu.index.observations import Floats, Whole
-from kuayu.index.terms import MATRIX_TERM, Flags
-from kuayu.index.variances import DEVICE, FAMILY, FORMAT, MISFIT
+from kuayu.index.posterior import DEVICE, FAMILY, FORMAT, MISFIT
 
 AT_ONCE = 4_000_000
 """Numbers that one array of slopes may hold; more devices are taken in turn."""
@@ -101,6 +121,292 @@ def cells_at(calibration: Calibration, devices: Whole, tasks: Whole) -> Cells:
 
 
 @dataclass(frozen=True)
+class Indices:
+    """Log indices of all devices (D) for Q tasks; rows of devices that were not asked for are NaN.
+
+    Attributes:
+        mean: Medians of the log indices, (D, Q).
+        variance: Their variances, (D, Q).
+        measured: Pairs of which device and reference were measured.
+        factors: Log factors on capabilities, (D, Q, K).
+        reference: The reference's prediction.
+    """
+
+    mean: Floats
+    variance: Floats
+    measured: Flags
+    factors: Floats
+    reference: Predicted
+
+
+def indices(calibration: Calibration, devices: Whole, tasks: Whole) -> Indices:
+    """Log indices of devices for tasks."""
+    seen = calibration.seen
+    anchor = next(predict(calibration, np.array([calibration.reference]), tasks))
+    shape = (len(seen.devices), len(tasks))
+    mean, variance = np.full(shape, np.nan), np.full(shape, np.nan)
+    measured = np.zeros(shape, dtype=bool)
+    factors = np.zeros((*shape, calibration.number))
+    for found in predict(calibration, devices, tasks):
+        mean[found.device] = found.mean - anchor.mean
+        away = found.slopes - anchor.slopes
+        across = np.einsum("bqm,bqm->bq", away @ calibration.solved.covariance, away)
+        variance[found.device] = found.own + anchor.own + np.maximum(across, 0.0)
+        measured[found.device] = found.known & anchor.known
+        factors[found.device] = found.factors
+    repeats = np.maximum(seen.repeats[:, tasks], 1.0)
+    noise = seen.spread**2 * (1 / repeats + 1 / repeats[calibration.reference])
+    variance = np.where(measured, noise, variance + seen.spread**2)
+    mean[calibration.reference], variance[calibration.reference] = 0.0, 0.0
+    return Indices(mean, variance, measured, factors, anchor)
+
+
+CORE_ROWS = 512
+"""Rows that the process rests on at most; a device is taken with all of its rows, the reference always."""
+
+OFFSET_VARIANCE = 10.0
+"""Variance of a task's mean around that of its rows: it says nothing."""
+
+SCALE_WEIGHT = 20.0
+"""How many rows the usual scale of the covariances, one, is worth."""
+
+QUERY_ROWS = 4096
+"""Cells whose covariances are computed at once."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Constants of the process; variances are those of natural logarithms.
+
+    Attributes:
+        slopes: s, usual exponents of matrix, vector and memory throughput and of memory capacity.
+        slope: v_slope.
+        task_slope: v_task-slope.
+        shape: v_shape.
+        task_shape: v_task-shape.
+        device: v_device.
+        device_task: v_device-task.
+        misfit: v_misfit.
+        reach: Root mean square difference of log capabilities at which r has faded to exp(−½).
+        task_reach: The same of embeddings of tasks.
+        family: Part of κ that tasks of one family share.
+        own: Part of κ that belongs to a task alone.
+        capacity: How much a difference of memory capacity counts beside one of throughput.
+        weight: Weight of the process in the average.
+    """
+
+    slopes: tuple[float, float, float, float] = (0.4, 0.1, 0.4, 0.0)
+    slope: float = 0.03
+    task_slope: float = 0.007
+    shape: float = 0.02
+    task_shape: float = 0.02
+    device: float = 0.05
+    device_task: float = 0.06
+    misfit: float = 0.003
+    reach: float = 0.7
+    task_reach: float = 0.12
+    family: float = 0.2
+    own: float = 0.05
+    capacity: float = 1.0
+    weight: float = 0.5
+
+
+KERNEL = Kernel()
+
+
+@dataclass(frozen=True)
+class ProcessCells:
+    """Any N cells: positions of their devices and tasks, (N,) each."""
+
+    device: Whole
+    task: Whole
+
+
+@dataclass(frozen=True)
+class Process:
+    """The process, given the rows of well-measured devices.
+
+    Attributes:
+        calibration: What the harmonic mean makes of the same corpus.
+        kernel: Constants.
+        features: x, D × T × 4.
+        kinship: κ, T × T.
+        core: Devices that the process rests on.
+        rows: Their measured cells.
+        offsets: Mean of each task over ``rows`` after s · x, (T,); NaN for a task that is not among them.
+        root: Lower Cholesky factor of the covariance of ``rows``.
+        pull: Inverse covariance times what was found at ``rows``.
+        scale: Factor on all covariances.
+    """
+
+    calibration: Calibration
+    kernel: Kernel
+    features: Floats
+    kinship: Floats
+    core: Whole
+    rows: ProcessCells
+    offsets: Floats
+    root: Floats
+    pull: Floats
+    scale: float
+
+    @classmethod
+    def of(cls, calibration: Calibration, kernel: Kernel = KERNEL) -> "Process | None":
+        """The process for a corpus; None where its reference was not measured, so that nothing refers to it."""
+        seen = calibration.seen
+        core = _core(calibration)
+        if not (seen.device == calibration.reference).any():
+            return None
+        features = _features(calibration, core, kernel)
+        kinship = _kinship(calibration, core, kernel)
+        on_core = np.isin(seen.device, core)
+        rows = ProcessCells(seen.device[on_core], seen.task[on_core])
+        logs = seen.log_throughput[on_core] - features[rows.device, rows.task] @ np.array(kernel.slopes)
+        counts = np.bincount(rows.task, minlength=len(seen.tasks))
+        with np.errstate(invalid="ignore"):
+            offsets = np.bincount(rows.task, logs, minlength=len(seen.tasks)) / counts
+        prior = cls(calibration, kernel, features, kinship, core, rows, offsets, np.empty((0, 0)), np.empty(0), 1.0)
+        covariance = prior.covariance(rows, rows) + np.diag(seen.noise[on_core])
+        root = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        left = logs - offsets[rows.task]
+        pull = cho_solve((root, True), left)
+        freedom = len(left) - int((counts > 0).sum()) + SCALE_WEIGHT
+        scale = (float(left @ pull) + SCALE_WEIGHT) / freedom
+        return replace(prior, root=root, pull=pull, scale=scale)
+
+    def covariance(self, one: ProcessCells, other: ProcessCells) -> Floats:
+        """Covariance of log throughputs at cells before anything is measured, (N, M); not scaled."""
+        kernel = self.kernel
+        left, right = self.features[one.device, one.task], self.features[other.device, other.task]
+        products = left @ right.T
+        squares = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1) - 2 * products
+        near = np.exp(np.maximum(squares, 0.0) / (-2 * left.shape[1] * kernel.reach**2))
+        kin = self.kinship[one.task[:, None], other.task]
+        same_task = one.task[:, None] == other.task
+        same_device = one.device[:, None] == other.device
+        on_device = kernel.device + kernel.device_task * kin + kernel.misfit * same_task
+        return np.asarray(
+            products * (kernel.slope + kernel.task_slope * kin)
+            + near * (kernel.shape + kernel.task_shape * kin)
+            + same_device * on_device
+            + OFFSET_VARIANCE * same_task
+        )
+
+    def variance(self, cells: ProcessCells) -> Floats:
+        """Diagonal of :meth:`covariance`."""
+        kernel = self.kernel
+        kin = self.kinship[cells.task, cells.task]
+        squares = np.sum(self.features[cells.device, cells.task] ** 2, axis=1)
+        of_data_sheet = squares * (kernel.slope + kernel.task_slope * kin) + kernel.shape + kernel.task_shape * kin
+        on_device = kernel.device + kernel.device_task * kin + kernel.misfit
+        return np.asarray(of_data_sheet + on_device + OFFSET_VARIANCE)
+
+    def joint(self, devices: Whole, tasks: Whole) -> Floats:
+        """Covariance of the log throughputs of cells, (N,) each, given all that was measured on their devices."""
+        seen = self.calibration.seen
+        cells = ProcessCells(devices, tasks)
+        own = np.isin(seen.device, devices) & ~np.isin(seen.device, self.core) & np.isfinite(self.offsets[seen.task])
+        more = ProcessCells(seen.device[own], seen.task[own])
+        half = solve_triangular(self.root, self.covariance(self.rows, cells), lower=True)
+        posterior = self.covariance(cells, cells) - half.T @ half
+        if len(more.device):
+            other = solve_triangular(self.root, self.covariance(self.rows, more), lower=True)
+            among = self.covariance(more, more) - other.T @ other + np.diag(seen.noise[own])
+            cross = self.covariance(more, cells) - other.T @ half
+            posterior -= cross.T @ np.linalg.solve(among, cross)
+        return np.asarray(self.scale * posterior)
+
+    def relative(self, devices: Whole, tasks: Whole) -> tuple[Floats, Floats]:
+        """Log indices of measured devices for tasks and their variances, (B, Q) each; NaN where it says nothing.
+
+        It says nothing of tasks that were not measured on any device that it rests on.
+        """
+        mean = np.full((len(devices), len(tasks)), np.nan)
+        variance = mean.copy()
+        known = np.flatnonzero(np.isfinite(self.offsets[tasks]))
+        step = max(1, QUERY_ROWS // max(1, len(tasks)))
+        for start in range(0, len(devices) if len(known) else 0, step):
+            part = np.arange(start, min(start + step, len(devices)))
+            block = np.ix_(part, known)
+            mean[block], variance[block] = self._relative(devices[part], tasks[known])
+        return mean, variance
+
+    def _relative(self, devices: Whole, tasks: Whole) -> tuple[Floats, Floats]:
+        seen, reference = self.calibration.seen, self.calibration.reference
+        measured = seen.measured[reference, tasks]
+        open_ = ~np.isfinite(measured)
+        shape = (len(devices), len(tasks))
+        queries = ProcessCells(np.repeat(devices, len(tasks)), np.tile(tasks, len(devices)))
+        anchor = ProcessCells(np.full(len(tasks), reference), tasks)
+        # Where the reference was measured that measurement is subtracted, elsewhere what the process says of it.
+        at_anchor = self.covariance(anchor, self.rows) * open_[:, None]
+        cross = self.covariance(queries, self.rows) - np.tile(at_anchor, (len(devices), 1))
+        both = self.covariance(queries, anchor)[
+            np.arange(len(queries.task)), np.tile(np.arange(len(tasks)), len(devices))
+        ]
+        prior = self.variance(queries).reshape(shape) + (self.variance(anchor) - 2 * both.reshape(shape)) * open_
+        slopes = np.array(self.kernel.slopes)
+        mean = (self.features[queries.device, queries.task] @ slopes).reshape(shape) + self.offsets[tasks]
+        of_anchor = self.features[reference, tasks] @ slopes + self.offsets[tasks]
+        mean = mean - np.where(open_, of_anchor, measured) + (cross @ self.pull).reshape(shape)
+        whitened = solve_triangular(self.root, cross.T, lower=True).T.reshape(*shape, -1)
+        variance = prior - np.sum(whitened**2, axis=2)
+        for row in np.flatnonzero(~np.isin(devices, self.core)).tolist():
+            self._condition(row, int(devices[row]), tasks, open_, whitened[row], mean, variance)
+        return mean, self.scale * np.maximum(variance, 0.0)
+
+    def _condition(
+        self,
+        row: int,
+        device: int,
+        tasks: Whole,
+        open_: Flags,
+        whitened: Floats,
+        mean: Floats,
+        variance: Floats,
+    ) -> None:
+        """Add to one row of the means and variances what was measured on a device that the process does not rest on."""
+        seen = self.calibration.seen
+        own = np.flatnonzero((seen.device == device) & np.isfinite(self.offsets[seen.task]))
+        if not len(own):
+            return
+        cells = ProcessCells(seen.device[own], seen.task[own])
+        cross = self.covariance(cells, self.rows)
+        half = solve_triangular(self.root, cross.T, lower=True)
+        surprise = seen.log_throughput[own] - self.offsets[cells.task]
+        surprise = surprise - self.features[device, cells.task] @ np.array(self.kernel.slopes) - cross @ self.pull
+        among = self.covariance(cells, cells) - half.T @ half + np.diag(seen.noise[own])
+        queries = ProcessCells(np.full(len(tasks), device), tasks)
+        anchor = ProcessCells(np.full(len(tasks), self.calibration.reference), tasks)
+        with_asked = self.covariance(queries, cells) - self.covariance(anchor, cells) * open_[:, None] - whitened @ half
+        root = np.linalg.cholesky(among)
+        mean[row] += with_asked @ cho_solve((root, True), surprise)
+        variance[row] -= np.sum(solve_triangular(root, with_asked.T, lower=True) ** 2, axis=0)
+
+
+def average(indices: Indices, process: Process | None, devices: Whole, tasks: Whole) -> Indices:
+    """Indices by the harmonic mean, averaged with those of the process where it says something.
+
+    Pairs that were measured, devices without measurements and the reference stay as they are.
+    """
+    if process is None:
+        return indices
+    calibration, weight = process.calibration, process.kernel.weight
+    counts = np.bincount(calibration.seen.device, minlength=len(calibration.seen.devices))
+    chosen = np.unique(devices[(counts[devices] > 0) & (devices != calibration.reference)])
+    chosen = chosen[~indices.measured[chosen].all(axis=1)]
+    second, variance = process.relative(chosen, tasks)
+    first = indices.mean[chosen]
+    taken = np.isfinite(second) & ~indices.measured[chosen]
+    mean, spread = indices.mean.copy(), indices.variance.copy()
+    mixed = (1 - weight) * indices.variance[chosen] + weight * (variance + calibration.seen.spread**2)
+    mixed = mixed + weight * (1 - weight) * (first - second) ** 2
+    mean[chosen] = np.where(taken, (1 - weight) * first + weight * second, first)
+    spread[chosen] = np.where(taken, mixed, indices.variance[chosen])
+    return replace(indices, mean=mean, variance=spread)
+
+
+@dataclass(frozen=True)
 class _BatchMeans:
     """Devices of a batch with what their rows say of queried cells; fields as those of :class:`Predicted`."""
 
@@ -185,42 +491,39 @@ def _slopes(calibration: Calibration, tasks: Whole, own: Floats) -> Floats:
     return made.reshape(devices, cell_count, len(calibration.seen.tasks) * width)
 
 
-@dataclass(frozen=True)
-class Indices:
-    """Log indices of all devices (D) for Q tasks; rows of devices that were not asked for are NaN.
-
-    Attributes:
-        mean: Medians of the log indices, (D, Q).
-        variance: Their variances, (D, Q).
-        measured: Pairs of which device and reference were measured.
-        factors: Log factors on capabilities, (D, Q, K).
-        reference: The reference's prediction.
-    """
-
-    mean: Floats
-    variance: Floats
-    measured: Flags
-    factors: Floats
-    reference: Predicted
+def _core(calibration: Calibration) -> Whole:
+    """Devices that the process rests on: the reference, and the well-measured ones while their rows are few enough."""
+    rows = np.bincount(calibration.seen.device, minlength=len(calibration.seen.devices))
+    basis = calibration.basis[calibration.basis != calibration.reference]
+    by_rows = basis[np.argsort(-rows[basis], kind="stable")]
+    room = max(0, CORE_ROWS - int(rows[calibration.reference]))
+    kept = by_rows[np.cumsum(rows[by_rows]) <= room]
+    return np.sort(np.append(kept, calibration.reference))
 
 
-def indices(calibration: Calibration, devices: Whole, tasks: Whole) -> Indices:
-    """Log indices of devices for tasks."""
-    seen = calibration.seen
-    anchor = next(predict(calibration, np.array([calibration.reference]), tasks))
-    shape = (len(seen.devices), len(tasks))
-    mean, variance = np.full(shape, np.nan), np.full(shape, np.nan)
-    measured = np.zeros(shape, dtype=bool)
-    factors = np.zeros((*shape, calibration.number))
-    for found in predict(calibration, devices, tasks):
-        mean[found.device] = found.mean - anchor.mean
-        away = found.slopes - anchor.slopes
-        across = np.einsum("bqm,bqm->bq", away @ calibration.solved.covariance, away)
-        variance[found.device] = found.own + anchor.own + np.maximum(across, 0.0)
-        measured[found.device] = found.known & anchor.known
-        factors[found.device] = found.factors
-    repeats = np.maximum(seen.repeats[:, tasks], 1.0)
-    noise = seen.spread**2 * (1 / repeats + 1 / repeats[calibration.reference])
-    variance = np.where(measured, noise, variance + seen.spread**2)
-    mean[calibration.reference], variance[calibration.reference] = 0.0, 0.0
-    return Indices(mean, variance, measured, factors, anchor)
+def _features(calibration: Calibration, core: Whole, kernel: Kernel) -> Floats:
+    """Log capabilities by device and task, D × T × 4, centred on ``core``; a capacity not stated is the mean."""
+    logs = calibration.place.logs[:, :, [MATRIX_TERM, VECTOR_TERM, MEMORY_TERM]]
+    stated = [device.accelerator_memory_capacity for device in calibration.seen.devices]
+    capacity = np.log(np.array([np.nan if value is None else value for value in stated], dtype=float))
+    known = core[np.isfinite(capacity[core])]
+    centre = capacity[known].mean() if len(known) else 0.0
+    capacity = np.where(np.isfinite(capacity), capacity - centre, 0.0)
+    if not len(known):
+        capacity = np.zeros_like(capacity)
+    by_task = np.broadcast_to(kernel.capacity * capacity[:, None, None], (*logs.shape[:2], 1))
+    return np.concatenate([logs - logs[core].mean(axis=0), by_task], axis=2)
+
+
+def _kinship(calibration: Calibration, core: Whole, kernel: Kernel) -> Floats:
+    """κ."""
+    table = means(calibration, core, np.arange(len(calibration.seen.tasks)))
+    table = table - table.mean(axis=0)
+    table = table - table.mean(axis=1, keepdims=True)
+    norms = np.sum(table**2, axis=0)
+    squares = np.maximum(norms[:, None] + norms - 2 * table.T @ table, 0.0) / len(core)
+    embedded = np.exp(squares / (-2 * kernel.task_reach**2))
+    alike = calibration.seen.alike
+    return np.asarray(
+        (1 - kernel.family - kernel.own) * embedded + kernel.family * alike + kernel.own * np.eye(len(alike))
+    )

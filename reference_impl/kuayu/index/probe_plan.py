@@ -13,13 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kuayu.index.calibration import Calibration
-from kuayu.index.gaussian_process import KERNEL, Kernel
-from kuayu.index.method import METHOD, Estimators, calibrated
-from kuayu.index.names import check_plan
-from kuayu.index.observations import Flags, Floats, Whole, contents
-from kuayu.index.prediction import predict
-from kuayu.index.ranges import MAX_LOG
-from kuayu.index.report import USUAL_COVERAGE, quantile
+from kuayu.index.capabilities import MAX_LOG
+from kuayu.index.observations import Flags, Floats, Whole, check_plan, contents
+from kuayu.index.prediction import KERNEL, Kernel, predict
+from kuayu.index.report import METHOD, USUAL_COVERAGE, Estimators, calibrated, quantile
 from kuayu_schemas.models import CorpusCell, PlannedProbe, ProbePlan, ProbePlanRequest
 
 Cell = tuple[int, int]

@@ -1,24 +1,64 @@
-"""The answer to a request for indices."""
+"""The answer to a request for indices: devices and groups of them, each with an interval and an explanation.
+
+1. The method has a name and a version. A calibration depends on nothing but the corpus and the reference, so keeping
+   those that were made lately changes no answer.
+2. An explanation is index = residual / Σ_k weight_k / ratio_k. Weights are the shares of the task's time on the
+   reference, ratios are calibrated capabilities over the reference's, and the residual is what is left.
+3. A lever is the data sheet changed and the harmonic mean taken again, calibration kept: *matrix* stands for all number
+   formats that the task may take, *vector* for binary32. For a device without measurements that is what its index
+   would be, to the last digit, however the terms overlap and whatever is filled in from the value.
+4. For independent jobs a group (node, domain, federation) is worth the sum of its devices. One synchronous
+   data-parallel job over all of them shares the work by speed, so that all compute for the same time, and then
+   exchanges once at every level. With t the mean time of a device for one unit of throughput, X the bytes exchanged for
+   it, m_l the members at level l, B_l their bandwidth,
+
+       efficiency = t / (t + Σ_l X · 2(m_l − 1)/m_l / B_l),
+
+   a ring all-reduce at each level (Patarasuk and Yuan 2009), nothing overlapped. Where a group holds unlike groups, the
+   slowest of them counts, since the exchange above waits for all.
+"""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
 from scipy.special import stdtrit
 
-from kuayu.index.calibration import Calibration
-from kuayu.index.explanation import explain, written
-from kuayu.index.gaussian_process import KERNEL, Kernel, average
-from kuayu.index.groups import DeviceWorth, TaskScale, group_indices
-from kuayu.index.method import METHOD, Estimators, calibrated
-from kuayu.index.names import check_indices
-from kuayu.index.observations import Floats, Whole
-from kuayu.index.prediction import Indices, indices
-from kuayu.index.ranges import MAX_LOG, positive, raised
-from kuayu_schemas.models import ComputeIndex, GroupIndex, IndexBasis, IndexReport, IndexRequest
+from kuayu.index.calibration import Calibration, calibrate, cells
+from kuayu.index.capabilities import (
+    MATRIX_TERM,
+    MAX_AMOUNT,
+    MAX_LOG,
+    MEMORY,
+    MEMORY_TERM,
+    MIN_AMOUNT,
+    SCALE_OUT,
+    SCALE_OUT_TERM,
+    TERMS,
+    VECTOR,
+    VECTOR_TERM,
+    Flags,
+    positive,
+    raised,
+)
+from kuayu.index.observations import Floats, Whole, check_indices, exchange_traffic, observe
+from kuayu.index.prediction import KERNEL, Indices, Kernel, Process, average, cells_at, indices
+from kuayu_schemas.models import (
+    ComputeIndex,
+    Corpus,
+    DeviceGroup,
+    GroupIndex,
+    IndexBasis,
+    IndexMethod,
+    IndexReport,
+    IndexRequest,
+)
 
 USUAL_COVERAGE, USUAL_TOLERANCE = 0.9, 0.4
 """What holds where a request does not say."""
@@ -66,6 +106,170 @@ def quantile(calibration: Calibration, coverage: float) -> float:
     return float(stdtrit(len(calibration.basis) + FREEDOM, (1 + coverage) / 2))
 
 
+MAX_GROUP_DEVICES = 2**53 - 1
+"""Largest count that the model can hold."""
+
+
+@dataclass(frozen=True)
+class DeviceWorth:
+    """What a device is worth for a task: index, its interval, and its power in watts where that is known."""
+
+    value: float
+    low: float
+    high: float
+    power: float | None
+
+
+@dataclass(frozen=True)
+class TaskScale:
+    """Absolute figures of a task.
+
+    Attributes:
+        throughput: Units in a second on the reference; None where the task was measured nowhere.
+        exchange: Bytes that each device exchanges for one unit; None where it is not known.
+        power: Power of the reference in watts, where it is known.
+    """
+
+    throughput: float | None
+    exchange: float | None
+    power: float | None
+
+
+def group_indices(
+    groups: Sequence[DeviceGroup],
+    tasks: Sequence[str],
+    worth: Callable[[str, str], DeviceWorth],
+    scales: Mapping[str, TaskScale],
+) -> list[GroupIndex]:
+    """Indices by group, then task; groups stand after those that they consist of."""
+    made: dict[tuple[str, str], _Whole] = {}
+    found: list[GroupIndex] = []
+    for group in groups:
+        for task in tasks:
+            whole = made[group.id, task] = _put_together(group, task, worth, made)
+            found.append(_group_index(group.id, task, whole, scales[task]))
+    return found
+
+
+LEVER_FACTOR = 2.0
+"""Factor of every lever."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Explanations of B devices on Q tasks, as arrays.
+
+    Attributes:
+        weights: (Q, K).
+        ratios: (B, Q, K).
+        shares: (B, Q, K).
+        residual: (B, Q).
+        present: Terms that a task has, (Q, K).
+        levers: Indices with a term's capability changed, (B, Q, K); NaN where there is no lever.
+    """
+
+    weights: Floats
+    ratios: Floats
+    shares: Floats
+    residual: Floats
+    present: Flags
+    levers: Floats
+
+
+def explain(calibration: Calibration, devices: Whole, tasks: Whole, found: Indices) -> Explained:
+    """Explain the indices of devices for tasks."""
+    anchor = found.reference
+    _, weights = anchor.held.times(calibration.demands, anchor.factors)
+    held = cells_at(calibration, devices, tasks)
+    factors = found.factors[devices]
+    ratios = raised(held.logs + factors - anchor.held.logs - anchor.factors)
+    parts = weights / ratios
+    total = parts.sum(axis=2, keepdims=True)
+    value = raised(found.mean[devices])
+    residual = np.clip(value * total[..., 0], MIN_AMOUNT, MAX_AMOUNT)
+    present = held.present[0]
+    levers = _levers(calibration, devices, tasks, found)
+    return Explained(weights[0], ratios, parts / total, residual, present, levers)
+
+
+def written(explained: Explained, device: int) -> list[dict[str, Any]]:
+    """Write the explanations of one device, task by task, as values of the model's classes."""
+    weights, ratios = explained.weights.tolist(), explained.ratios[device].tolist()
+    shares, levers = explained.shares[device].tolist(), explained.levers[device].tolist()
+    residual = explained.residual[device].tolist()
+    found: list[dict[str, Any]] = []
+    for task, present in enumerate(explained.present.tolist()):
+        shown = [term for term, is_present in enumerate(present) if is_present]
+        share = shares[task]
+        terms = [
+            {
+                "capability": TERMS[term],
+                "weight": min(1.0, weights[task][term]),
+                "ratio": ratios[task][term],
+                "share": min(1.0, share[term]),
+            }
+            for term in shown
+        ]
+        pulled = [
+            {"capability": TERMS[term], "factor": LEVER_FACTOR, "value": levers[task][term]}
+            for term in shown
+            if math.isfinite(levers[task][term])
+        ]
+        dominant = TERMS[max(shown, key=share.__getitem__)]
+        found.append({"terms": terms, "residual": residual[task], "dominant": dominant, "levers": pulled})
+    return found
+
+
+METHOD_NAME = "Harmonic mean of calibrated capabilities, averaged with a Gaussian process"
+METHOD_VERSION = "2.0.0"
+
+METHOD = IndexMethod(name=METHOD_NAME, version=METHOD_VERSION)
+
+MAX_CALIBRATIONS = 8
+"""How many calibrations are kept."""
+
+
+@dataclass(frozen=True)
+class Estimators:
+    """Both estimates of a corpus: the calibrated harmonic mean, and the process, computed when it is needed."""
+
+    calibration: Calibration
+    _processes: dict[Kernel, Process | None] = field(default_factory=dict)
+
+    def process(self, kernel: Kernel = KERNEL) -> Process | None:
+        """The Gaussian process; None where the reference was not measured or the process has no weight."""
+        if kernel.weight and kernel not in self._processes:
+            self._processes[kernel] = Process.of(self.calibration, kernel)
+        return self._processes.get(kernel)
+
+
+_kept: OrderedDict[tuple[bytes, str], Estimators] = OrderedDict()
+_lock = Lock()
+
+
+def calibrated(corpus: Corpus, reference: str) -> Estimators:
+    """Calibrate by a corpus whose names have been checked."""
+    key = (sha256(corpus.model_dump_json().encode()).digest(), reference)
+    with _lock:
+        found = _kept.get(key)
+        if found is not None:
+            _kept.move_to_end(key)
+            return found
+    seen = observe(corpus)
+    made = Estimators(calibrate(seen, seen.device_at[reference]))
+    with _lock:
+        _kept[key] = made
+        while len(_kept) > MAX_CALIBRATIONS:
+            _kept.popitem(last=False)
+    return made
+
+
+def forget() -> None:
+    """Forget the calibrations that were kept, so that the next call is a cold one."""
+    with _lock:
+        _kept.clear()
+
+
 @dataclass(frozen=True)
 class _Answer:
     calibration: Calibration
@@ -82,9 +286,9 @@ class _Answer:
         calibration = estimators.calibration
         seen = calibration.seen
         coverage = USUAL_COVERAGE if request.coverage is None else request.coverage
-        names = _asked(request.tasks, [task.id for task in request.corpus.tasks])
+        names = _requested(request.tasks, [task.id for task in request.corpus.tasks])
         tasks = np.array([seen.task_at[name] for name in names], dtype=np.int64)
-        wanted = set(_asked(request.devices, [device.id for device in request.corpus.devices]))
+        wanted = set(_requested(request.devices, [device.id for device in request.corpus.devices]))
         wanted |= {member.device for group in request.groups or [] for member in group.members if member.device}
         devices = np.array(sorted(seen.device_at[name] for name in wanted), dtype=np.int64)
         found = average(indices(calibration, devices, tasks), estimators.process(kernel), devices, tasks)
@@ -103,8 +307,8 @@ class _Answer:
 
     def indices(self, request: IndexRequest) -> list[ComputeIndex]:
         seen = self.calibration.seen
-        names = _asked(request.devices, [device.id for device in request.corpus.devices])
-        tasks = _asked(request.tasks, [task.id for task in request.corpus.tasks])
+        names = _requested(request.devices, [device.id for device in request.corpus.devices])
+        tasks = _requested(request.tasks, [task.id for task in request.corpus.tasks])
         places = np.array([seen.device_at[name] for name in names], dtype=np.int64)
         wanted = bool(request.explain and names and tasks)
         explained = explain(self.calibration, places, self.tasks, self.found) if wanted else None
@@ -153,7 +357,7 @@ class _Answer:
         if not request.groups:
             return []
         seen = self.calibration.seen
-        names = _asked(request.tasks, [task.id for task in request.corpus.tasks])
+        names = _requested(request.tasks, [task.id for task in request.corpus.tasks])
         column = {name: position for position, name in enumerate(names)}
 
         def worth(device: str, task: str) -> DeviceWorth:
@@ -175,6 +379,113 @@ class _Answer:
         return TaskScale(throughput, exchange, self._power(self.calibration.reference, task))
 
 
-def _asked(names: Sequence[str] | None, everything: list[str]) -> list[str]:
+def _requested(names: Sequence[str] | None, everything: list[str]) -> list[str]:
     """What to tell of, in the order of the request."""
     return everything if names is None else list(names)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A group so far: devices, sums, and seconds of exchange for each byte; None where a bandwidth is missing."""
+
+    devices: int
+    value: float
+    low: float
+    high: float
+    power: float | None
+    wire: float | None
+
+
+def _put_together(
+    group: DeviceGroup, task: str, worth: Callable[[str, str], DeviceWorth], made: Mapping[tuple[str, str], _Whole]
+) -> _Whole:
+    members = [
+        (
+            member.count,
+            made[member.group, task] if member.group is not None else _single_device(worth(member.device or "", task)),
+        )
+        for member in group.members
+    ]
+    powers = [None if part.power is None else count * part.power for count, part in members]
+    wires = [part.wire for _, part in members]
+    number = sum(count for count, _ in members)
+    below = None if None in wires else max(wire for wire in wires if wire is not None)
+    return _Whole(
+        devices=min(sum(count * part.devices for count, part in members), MAX_GROUP_DEVICES),
+        value=positive(sum(count * part.value for count, part in members)),
+        low=min(sum(count * part.low for count, part in members), MAX_AMOUNT),
+        high=min(sum(count * part.high for count, part in members), MAX_AMOUNT),
+        power=None if None in powers else positive(sum(power for power in powers if power is not None)),
+        wire=_exchange_factor(number, group.scale_out_bandwidth, below),
+    )
+
+
+def _single_device(worth: DeviceWorth) -> _Whole:
+    return _Whole(1, worth.value, worth.low, worth.high, worth.power, 0.0)
+
+
+def _exchange_factor(members: int, bandwidth: float | None, below: float | None) -> float | None:
+    """Seconds for each exchanged byte in a group of ``members``, the levels below included."""
+    if below is None or members == 1:
+        return below
+    return None if bandwidth is None else below + exchange_traffic(members) / bandwidth
+
+
+def _group_index(group: str, task: str, whole: _Whole, scale: TaskScale) -> GroupIndex:
+    efficiency = _efficiency(whole, scale)
+    both = scale.power is not None and whole.power is not None
+    per_watt = whole.value * scale.power / whole.power if both and scale.power and whole.power else None
+    return GroupIndex.model_construct(
+        group=group,
+        task=task,
+        devices=whole.devices,
+        independent=whole.value,
+        together=None if efficiency is None else positive(whole.value * efficiency),
+        efficiency=efficiency,
+        low=whole.low,
+        high=whole.high,
+        per_watt=None if per_watt is None else positive(per_watt),
+    )
+
+
+def _efficiency(whole: _Whole, scale: TaskScale) -> float | None:
+    if whole.wire is None or scale.throughput is None or scale.exchange is None:
+        return None
+    own = whole.devices / positive(whole.value * scale.throughput)
+    return own / (own + scale.exchange * whole.wire)
+
+
+def _levers(calibration: Calibration, devices: Whole, tasks: Whole, found: Indices) -> Floats:
+    """Indices with each capability changed by LEVER_FACTOR in the data sheet, (B, Q, K)."""
+    sheets = calibration.seen.sheets[devices]
+    factors = found.factors[devices]
+    before, _ = cells_at(calibration, devices, tasks).times(calibration.demands, factors)
+    made = np.full((len(devices), len(tasks), calibration.number), np.nan)
+    for columns, term, on in _sheet_changes(calibration, tasks):
+        stated = np.isfinite(sheets[:, columns]).any(axis=1)
+        if not stated.any() or not on.any():
+            continue
+        changed = sheets.copy()
+        changed[:, columns] += np.log(LEVER_FACTOR)
+        place = calibration.levels_of(changed)
+        tasks_at = np.broadcast_to(tasks[on], (len(devices), int(on.sum())))
+        held = cells(np.arange(len(devices)), tasks_at, place, calibration.terms, calibration.number)
+        after, _ = held.times(calibration.demands, factors[:, on])
+        value = raised(found.mean[devices][:, on] + before[:, on] - after)
+        made[:, on, term] = np.where(stated.reshape(-1, 1), value, np.nan)
+    made[devices == calibration.reference] = np.nan  # its index is one, whatever changes
+    return made
+
+
+def _sheet_changes(calibration: Calibration, tasks: Whole) -> list[tuple[Whole, int, Flags]]:
+    """What levers change: columns of the data sheet, the term, and the tasks for which they do."""
+    pools = calibration.terms.pool[tasks]
+    present = calibration.terms.present[tasks]
+    found: list[tuple[Whole, int, Flags]] = []
+    for pool in np.unique(pools):
+        allowed = calibration.terms.allowed[tasks][pools == pool][0]
+        found.append((np.flatnonzero(allowed), MATRIX_TERM, pools == pool))
+    for column, term in ((VECTOR, VECTOR_TERM), (MEMORY, MEMORY_TERM), (SCALE_OUT, SCALE_OUT_TERM)):
+        if term < calibration.number:
+            found.append((np.array([column], dtype=np.int64), term, present[:, term]))
+    return found

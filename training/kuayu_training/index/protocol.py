@@ -36,7 +36,7 @@ from rich.console import Console
 from rich.table import Table as Printed
 
 from kuayu.index import compute_indices, plan_probes
-from kuayu.index.gaussian_process import KERNEL, Kernel
+from kuayu.index.prediction import KERNEL, Kernel
 from kuayu_conformance.corpora import Table, available
 from kuayu_conformance.holdout.folds import LEAST_OTHERS, Cell, Fold, folds, measured_alone
 from kuayu_conformance.holdout.simple import Simple
