@@ -10,9 +10,8 @@ from forecast.asked import REVISION, asking, at, coming, lasting, load, running,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.forecast.forecasting import forecast
+from kuayu.forecast.forecasting import forecast, reserve
 from kuayu.forecast.peaks import shave
-from kuayu.forecast.reservations import reserve
 from kuayu.forecast.waveforms import waveform
 from kuayu.refusals import Impossible
 

@@ -7,8 +7,8 @@ import pytest
 from forecast.asked import LEVELS, asking, at, lasting, running, series
 
 from kuayu.forecast.forecasting import forecast
+from kuayu.forecast.history import LEVELS as KNOWN
 from kuayu.forecast.hybrid import REPLAYED_LEVELS, Choice, Replay, at_levels, rest_moves, weighed
-from kuayu.forecast.network import LEVELS as KNOWN
 from kuayu.forecast.requests import Floats
 from kuayu.forecast.series import all_cleaned, change, changes, cleaned
 from kuayu.forecast.totals import total, totals

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from forecast.asked import REVISION, asking, lasting, running, series
 
-from kuayu.forecast.forecasting import forecast
+from kuayu.forecast.forecasting import forecast, reserve
 from kuayu.forecast.requests import Floats
-from kuayu.forecast.reservations import reserve
 from kuayu.forecast.series import change, cleaned, filled
 from kuayu.refusals import Impossible
 

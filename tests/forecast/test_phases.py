@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.forecast.phases import recognise, risen
-from kuayu.forecast.phases_definition import (
+from kuayu.forecast.phases import (
     Floats,
     boundaries,
     falls,
+    recognise,
+    risen,
     slow_from,
     slow_so_far,
     told_so_far,

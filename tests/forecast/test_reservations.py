@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from forecast.asked import REVISION, at, coming, lasting, running, series
 
-from kuayu.forecast.reservations import reserve
+from kuayu.forecast.forecasting import reserve
 from kuayu.refusals import Impossible, Refusal, RepeatedName
 from kuayu_schemas.schema import is_valid
 

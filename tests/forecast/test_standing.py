@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from forecast.asked import NOW, asking, at, coming, lasting, running, series
 
-from kuayu.forecast.courses import Spans, Standing, courses, remaining, truncated
 from kuayu.forecast.forecasting import forecast
+from kuayu.forecast.structure import Spans, Standing, courses, remaining, truncated
 from kuayu.forecast.totals import total, visited
 
 HALVES = np.array([0.5])

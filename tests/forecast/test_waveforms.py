@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from forecast.asked import NOW, REVISION, at, coming, lasting, running
 
-from kuayu.forecast.courses import courses
+from kuayu.forecast.structure import courses
 from kuayu.forecast.totals import added, near, total
 from kuayu.forecast.waveforms import waveform
 from kuayu.refusals import Impossible, Refusal, RepeatedName

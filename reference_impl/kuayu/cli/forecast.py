@@ -194,7 +194,7 @@ QUESTIONS = (
         "qualities",
         ReservationRequest,
         ReservationReport,
-        ("kuayu.forecast.reservations", "reserve"),
+        ("kuayu.forecast.forecasting", "reserve"),
         lambda client, request: client.reservations(request),
         "request for reservations",
     ),

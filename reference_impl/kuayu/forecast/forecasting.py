@@ -1,14 +1,20 @@
-"""The answer to a request for forecasts."""
+"""Answers to requests for forecasts, and for what to reserve for tenants over a coming horizon.
+
+1. A forecast joins what the structure of jobs says (:mod:`~kuayu.forecast.structure`) with what history says
+   (:mod:`~kuayu.forecast.history`), by how well both did of late (:mod:`~kuayu.forecast.hybrid`).
+2. How well they did is seen by forecasting the past anew from what was known then.
+3. What to reserve for a tenant is read from forecasts at LOOKS instants of the horizon.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuayu.forecast.courses import Standing, courses
-from kuayu.forecast.history import replayed, told
+from kuayu.forecast.history import MIDDLE, TRUST, independent, origins, replayed, told
 from kuayu.forecast.hybrid import (
     REPLAYED_LEVELS,
     SHIPPED,
@@ -27,19 +33,29 @@ from kuayu.forecast.hybrid import (
     usual_weighing,
     weighed,
 )
-from kuayu.forecast.network import MIDDLE
-from kuayu.forecast.past import WEEK, WINDOW, Past
-from kuayu.forecast.requests import Flags, Floats, Whole, check_forecast, rounded, seconds
-from kuayu.forecast.series import all_cleaned, changes, filled, known, last_known, on_one_clock
-from kuayu.forecast.structure import QUANTITIES, Crowd, Foreseen, foresee, matched, nobody, shifts
+from kuayu.forecast.requests import Flags, Floats, Whole, check_forecast, check_reservations, rounded, seconds
+from kuayu.forecast.series import (
+    WEEK,
+    WINDOW,
+    Past,
+    all_cleaned,
+    changes,
+    cleaned,
+    filled,
+    known,
+    last_known,
+    on_one_clock,
+)
+from kuayu.forecast.structure import QUANTITIES, Crowd, Foreseen, Standing, courses, foresee, matched, nobody, shifts
 
 if TYPE_CHECKING:
     from kuayu.forecast.requests import SeriesRequest
     from kuayu_schemas import documents
 
+
 METHOD: "documents.ForecastMethod" = {"name": "kuayu-hybrid", "version": "1.2.0"}
 
-LONGEST = 12_288
+MAX_SERIES_STEPS = 12_288
 """Values of a series that are looked at: a week of minutes, and WINDOW before it."""
 
 WEEKS = 5
@@ -112,24 +128,6 @@ def forecast(request: "documents.ForecastRequest") -> "documents.ForecastReport"
     }
 
 
-def _points(
-    request: "documents.ForecastRequest", made: Answer, middle: int, wanted: Whole
-) -> "list[documents.DemandForecastPoint]":
-    shares = made.structure.tolist()
-    return [
-        {
-            "horizon": horizon,
-            "expected": rounded(values[middle]),
-            "quantiles": [
-                {"level": level, "value": rounded(values[number])}
-                for level, number in zip(request["levels"], wanted.tolist(), strict=True)
-            ],
-            "structure_share": rounded(share),
-        }
-        for horizon, values, share in zip(request["horizons"], made.values.tolist(), shares, strict=True)
-    ]
-
-
 def answer(
     request: "SeriesRequest",
     question: Question,
@@ -158,6 +156,87 @@ def answer(
         most = 1.0 if entry["quantity"] == "utilisation" else np.inf
         made.append(Answer(np.clip(values + moved[:, None], 0.0, most), part))
     return made
+
+
+def remember(series: "Sequence[documents.DemandSeries]", question: Question) -> list[Remembered]:
+    """What history says of series."""
+    groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_Looked]] = defaultdict(list)
+    for step, looked in _looked_at(series, question):
+        groups[step, len(looked.values), looked.fresh, tuple(looked.ahead.tolist())].append(looked)
+    made: dict[int, list[tuple[_Looked, Remembered]]] = defaultdict(list)
+    for (step, *_), alike in groups.items():
+        for some in (alike[first : first + TOGETHER] for first in range(0, len(alike), TOGETHER)):
+            for looked, found in zip(some, _together(some, step), strict=True):
+                made[looked.place].append((looked, found))
+    return [_mixed(made[place]) for place in range(len(series))]
+
+
+def steps(series: "documents.DemandSeries", question: Question) -> list[int]:
+    """How many steps after the last value that is known each horizon lies."""
+    begin, step = seconds(series["begin"]), float(series["step"])
+    last = last_known(series)
+    return [max(int((question.now + after - begin) / step + 1e-9) - last, 0) for after in question.after.tolist()]
+
+
+RESERVATION_METHOD: "documents.ForecastMethod" = {"name": "kuayu-reserve", "version": "1.0.0"}
+
+LOOKS = 8
+"""Instants of the horizon at which jobs are followed."""
+
+CLOSEST = 0.0005
+"""A promise closer to never or always than this is taken for this."""
+
+
+def reserve(request: "documents.ReservationRequest") -> "documents.ReservationReport":
+    """Find how many devices each tenant needs at most over the horizon, but for the share of cases it was promised.
+
+    Returns:
+        One reservation for each series that names a domain and a tenant with a quality.
+
+    Raises:
+        kuayu.refusals.RepeatedName: Series, jobs or tenants share a name.
+        kuayu.refusals.Impossible: The request contradicts itself.
+    """
+    check_reservations(request)
+    promised = {entry["tenant"]: float(entry["violations"]) for entry in request["qualities"]}
+    wanted = [entry for entry in request["series"] if "domain" in entry and entry.get("tenant") in promised]
+    values = np.unique(np.clip([1 - promised[entry["tenant"]] for entry in wanted], CLOSEST, 1 - CLOSEST))
+    levels = np.unique(np.append(values, 0.5))
+    now, horizon = seconds(request["now"]), float(request["horizon"])
+    narrowed: documents.ReservationRequest = {**request, "series": wanted}
+    found = _highest(narrowed, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
+    reservations: list[documents.TenantReservation] = []
+    for entry, row in zip(wanted, found, strict=True):
+        level = min(max(1 - promised[entry["tenant"]], CLOSEST), 1 - CLOSEST)
+        most = float(row[np.searchsorted(levels, level)])
+        reservations.append(
+            {
+                "series": entry["id"],
+                "tenant": entry["tenant"],
+                "domain": entry["domain"],
+                "expected": rounded(float(row[np.searchsorted(levels, 0.5)])),
+                "devices": ceil(most - 1e-6),
+            }
+        )
+    return {"revision": request["revision"], "method": RESERVATION_METHOD, "reservations": reservations}
+
+
+def _points(
+    request: "documents.ForecastRequest", made: Answer, middle: int, wanted: Whole
+) -> "list[documents.DemandForecastPoint]":
+    shares = made.structure.tolist()
+    return [
+        {
+            "horizon": horizon,
+            "expected": rounded(values[middle]),
+            "quantiles": [
+                {"level": level, "value": rounded(values[number])}
+                for level, number in zip(request["levels"], wanted.tolist(), strict=True)
+            ],
+            "structure_share": rounded(share),
+        }
+        for horizon, values, share in zip(request["horizons"], made.values.tolist(), shares, strict=True)
+    ]
 
 
 def _joined(
@@ -269,8 +348,8 @@ class _Past:
         stride = ahead // parts
         now = self.question.now
         ended = min(seconds(job["ended_at"]) for job in self.jobs if "ended_at" in job)
-        values = [filled(known(entry, LONGEST), step) for entry in self.series]
-        observed = [known(entry, LONGEST) for entry in self.series]
+        values = [filled(known(entry, MAX_SERIES_STEPS), step) for entry in self.series]
+        observed = [known(entry, MAX_SERIES_STEPS) for entry in self.series]
         shortest = min(map(len, values))
         count = min(int((now - ended) / (stride * step)), (shortest - 2) // stride - parts, REPLAYED + parts)
         if count <= parts or count * stride * step < MIN_REPLAYED_SECONDS:
@@ -354,26 +433,13 @@ class _Looked:
     fresh: bool
 
 
-def remember(series: "Sequence[documents.DemandSeries]", question: Question) -> list[Remembered]:
-    """What history says of series."""
-    groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_Looked]] = defaultdict(list)
-    for step, looked in _looked_at(series, question):
-        groups[step, len(looked.values), looked.fresh, tuple(looked.ahead.tolist())].append(looked)
-    made: dict[int, list[tuple[_Looked, Remembered]]] = defaultdict(list)
-    for (step, *_), alike in groups.items():
-        for some in (alike[first : first + TOGETHER] for first in range(0, len(alike), TOGETHER)):
-            for looked, found in zip(some, _together(some, step), strict=True):
-                made[looked.place].append((looked, found))
-    return [_mixed(made[place]) for place in range(len(series))]
-
-
 def _looked_at(series: "Sequence[documents.DemandSeries]", question: Question) -> Iterator[tuple[float, _Looked]]:
     """Series as they are; where an end is new, as something new and as history has it, without what may be an error."""
     groups: dict[tuple[float, int], list[tuple[int, Floats, Whole]]] = defaultdict(list)
     for place, entry in enumerate(series):
         step, ahead = float(entry["step"]), np.array(steps(entry, question))
         weeks = max(WEEKS * round(WEEK / step), round(WEEK / step) + WINDOW)
-        seen = known(entry, min(LONGEST, max(WINDOW + 20 * int(ahead.max()), weeks)))
+        seen = known(entry, min(MAX_SERIES_STEPS, max(WINDOW + 20 * int(ahead.max()), weeks)))
         groups[step, len(seen)].append((place, seen, ahead))
     for (step, _), alike in groups.items():
         clean = all_cleaned(np.stack([filled(seen, step) for _, seen, _ in alike]))
@@ -402,13 +468,6 @@ def _doubt(found: tuple[_Looked, Remembered]) -> float:
     return found[0].doubt
 
 
-def steps(series: "documents.DemandSeries", question: Question) -> list[int]:
-    """How many steps after the last value that is known each horizon lies."""
-    begin, step = seconds(series["begin"]), float(series["step"])
-    last = last_known(series)
-    return [max(int((question.now + after - begin) / step + 1e-9) - last, 0) for after in question.after.tolist()]
-
-
 def _together(looked: Sequence[_Looked], step: float) -> Iterator[Remembered]:
     """What history says of series of one step and length, at so many steps after their last values."""
     ahead = looked[0].ahead
@@ -431,4 +490,47 @@ def _between(knots: Floats, distinct: Whole, ahead: Whole) -> Floats:
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, len(distinct) - 1)
     found: Floats = knots[low] + (place - low)[:, None] * (knots[high] - knots[low])
+    return found
+
+
+def _highest(request: "documents.ReservationRequest", now: float, horizon: float, levels: Floats) -> Floats:
+    """Quantiles of the highest value of each series over the horizon, S × P.
+
+    The highest of what is forecast at some instants of the horizon at the same level, and by how much more history went
+    up on its way than at its ends, as far as the forecast comes from history.
+    """
+    question = Question(now, horizon * np.arange(1, LOOKS + 1) / LOOKS, levels)
+    remembered = remember(request["series"], question)
+    made = answer(request, question, remembered)
+    found = []
+    for entry, past, forecast in zip(request["series"], remembered, made, strict=True):
+        ends = at_levels(past.values, levels).max(axis=0)
+        more = np.maximum(_passed(entry, past, question) - ends, 0.0)
+        found.append(forecast.values.max(axis=0) + (1 - forecast.structure[-1]) * more)
+    highest: Floats = np.stack(found)
+    return highest
+
+
+def _passed(series: "documents.DemandSeries", past: Remembered, question: Question) -> Floats:
+    """Quantiles of the highest value by history alone, P.
+
+    What was seen over as long a time counts the more, the more often it was seen. Otherwise a value is passed on the
+    way twice as often as it is exceeded at the end (the reflection principle of random walks).
+    """
+    ends: Floats = at_levels(past.values, 1 - (1 - question.levels) / 2)[-1]
+    step = float(series["step"])
+    history = Past(cleaned(filled(known(series, MAX_SERIES_STEPS), step)).values[None], step)
+    ahead = max(1, steps(series, question)[-1])
+    tried = origins(history, ahead)
+    if not len(tried):
+        return ends
+    windows = np.lib.stride_tricks.sliding_window_view(history.values[0], ahead)[tried + 1]
+    moved = windows.max(axis=1) - history.values[0, tried]
+    trust = independent(history, ahead)
+    trust /= trust + TRUST
+    # the level p stands at the order statistic p·(n + 1), as split conformal prediction wants it
+    place = np.clip(np.ceil(question.levels * (len(tried) + 1)) - 1, 0, len(tried) - 1).astype(int)
+    # nothing is given away for a reading that may be an error
+    last = past.last if past.before is None else max(past.last, past.before.last)
+    found: Floats = (1 - trust) * ends + trust * (last + np.sort(moved)[place])
     return found

@@ -8,15 +8,19 @@
 2. Quantiles are those of what the mixture missed (split conformal prediction; A. N. Angelopoulos and S. Bates,
    arXiv:2107.07511), those at the same time of the day counting more, drawn to those of the network where that was
    seen seldom; they are at least as far apart as the competitors are.
+3. The network is small, was fitted once to series of public traces, and is evaluated in NumPy. It sees features of any
+   series at any horizon, in units of that series' own movement, and gives quantiles of what the series will move until
+   then. ``python -m kuayu_training.forecast fit`` makes its weights.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
-from kuayu.forecast.network import LEVELS, MIDDLE, medians, quantiles
-from kuayu.forecast.past import DAY, HABITUAL, WEEK, WINDOW, Past
 from kuayu.forecast.requests import Flags, Floats, Whole
+from kuayu.forecast.series import DAY, HABITUAL, WEEK, WINDOW, Past
 
 ORIGINS = 96
 """Instants of the past at which every competitor is tried."""
@@ -45,7 +49,7 @@ RIDGE = 3.0
 FITS = 4
 """Times that the regression is fitted anew, with less weight for what missed by far, so that it meets the median."""
 
-FEWEST = 24.0
+MIN_REGRESSION_CASES = 24.0
 """Independent cases without which nothing is fitted."""
 
 WIDTHS = (0.5, 4.0, 32.0)
@@ -86,8 +90,8 @@ def replayed(past: Past, ahead: int, columns: Whole, *, fresh: bool = False) -> 
     late = last - ahead - np.arange(LATE)[::-1] if len(days) else days
     all_origins = np.concatenate([tried, days, late, columns, [last]])
     features, scale = past.features(ahead, all_origins)
-    network = quantiles(features[:, -1]) * scale[:, -1:]
-    rivals, known = _rivals(past, ahead, all_origins, medians(features) * scale)
+    network = network_quantiles(features[:, -1]) * scale[:, -1:]
+    rivals, known = _competitors(past, ahead, all_origins, medians(features) * scale)
     rivals, known = _with_regression(past, ahead, all_origins, len(tried), (rivals, known))
     seen = slice(len(tried) + len(days) + len(late))
     targets = all_origins[seen] + ahead
@@ -138,7 +142,46 @@ def independent(past: Past, ahead: int) -> float:
     return min(float(len(origins(past, ahead))), span / ahead, WINDOW / ahead)
 
 
-def _rivals(past: Past, ahead: int, origins: Whole, network: Floats) -> tuple[Floats, Flags]:
+NETWORK_WEIGHTS = "history.npz"
+
+_BELOW = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45]
+
+LEVELS = np.array([*_BELOW, 0.5, *(round(1 - level, 3) for level in reversed(_BELOW))])
+"""Levels whose quantiles are told, Q."""
+
+MIDDLE = 12
+"""Place of the median among them."""
+
+Weights = Mapping[str, Floats]
+
+
+@cache
+def network_weights() -> Weights:
+    """What was fitted. In double precision, so that what stands beside a series does not show in its last digits."""
+    with (files("kuayu.forecast") / NETWORK_WEIGHTS).open("rb") as file, np.load(file) as stored:
+        return {name: stored[name].astype(float) for name in stored.files if stored[name].dtype == np.float32}
+
+
+def network_quantiles(features: Floats) -> Floats:
+    """Quantiles of the movement, in units of the usual movement.
+
+    Args:
+        features: … × FEATURES.
+
+    Returns:
+        … × Q, rising.
+    """
+    predicted: Floats = _network_rising(_evaluated(features, slice(None))).reshape(*features.shape[:-1], len(LEVELS))
+    return predicted
+
+
+def medians(features: Floats) -> Floats:
+    """Medians of the movement alone, which take less time: … for features of … × FEATURES."""
+    predicted: Floats = _evaluated(features, slice(MIDDLE, MIDDLE + 1)).reshape(features.shape[:-1])
+    return predicted
+
+
+def _competitors(past: Past, ahead: int, origins: Whole, network: Floats) -> tuple[Floats, Flags]:
     """Forecasts of all competitors, S × N × E, and which of them know something, N × E."""
     last = past.values[:, origins]
     made = [last, last + network, past.mean(max(2, ahead), origins), past.mean(8 * max(2, ahead), origins)]
@@ -175,7 +218,7 @@ def _with_regression(
     others, known = rivals
     last = others[:, :, :1]
     cases = independent(past, ahead)
-    if cases < FEWEST:
+    if cases < MIN_REGRESSION_CASES:
         missing = np.zeros((len(origins), 1), dtype=bool)
         return np.concatenate([others, last], axis=2), np.concatenate([known, missing], axis=1)
     means = [past.mean(max(2, round(width * ahead)), origins) for width in WIDTHS]
@@ -297,3 +340,23 @@ def _quantiles(missed: Floats, days: int) -> Floats:
             # the level p stands at p·(n + 1) of what counts n, as split conformal prediction wants it
             found[row] = np.interp(LEVELS * (sums[row, -1] + 1), places[:present], values[:present])
     return found
+
+
+def _evaluated(features: Floats, places: slice) -> Floats:
+    """What the network puts out at some places, N × places."""
+    fitted = network_weights()
+    flat = features.reshape(-1, features.shape[-1])
+    hidden: Floats = (flat - fitted["mean"]) * fitted["scale"]
+    for layer in ("first", "second"):
+        hidden = np.maximum(hidden @ fitted[f"{layer}.weight"] + fitted[f"{layer}.bias"], 0.0)
+    out: Floats = hidden @ fitted["last.weight"][:, places] + fitted["last.bias"][places]
+    return out
+
+
+def _network_rising(out: Floats) -> Floats:
+    """The median, and steps from it to both sides that are never negative."""
+    steps = np.logaddexp(out, 0.0)
+    middle = out[:, MIDDLE : MIDDLE + 1]
+    below = middle - np.cumsum(steps[:, MIDDLE - 1 :: -1], axis=1)[:, ::-1]
+    above = middle + np.cumsum(steps[:, MIDDLE + 1 :], axis=1)
+    return np.concatenate([below, middle, above], axis=1)

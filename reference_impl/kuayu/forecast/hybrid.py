@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from kuayu.forecast.network import LEVELS
+from kuayu.forecast.history import LEVELS
 from kuayu.forecast.requests import Floats
 from kuayu.forecast.structure import Foreseen
 from kuayu.forecast.totals import Additions, convolved

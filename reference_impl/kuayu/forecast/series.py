@@ -1,6 +1,6 @@
-"""Series as they are reported: what is missing, what stands alone, and by which clock they run.
+"""Series as reported, and what they have shown: gaps, outliers, clocks, and windows of many series.
 
-1. *Gaps.* A missing value is null on the wire and not a number here. It is never taken for zero. What the forecaster
+1. *Gaps.* A missing value is null in JSON and not a number here. It is never taken for zero. What the forecaster
    needs at equal steps is filled in from the same time of the day before, shifted so that it meets the values at both
    ends of the gap, or, where that is not known, by a straight line. Filled values are looked at as history but never
    judged by. Values that are missing at the end are left away: the horizon lies so many steps farther.
@@ -15,17 +15,18 @@
 3. *Summer time.* What is regular goes by the clock on the wall, and series go by UTC. After a change everything regular
    comes an hour earlier or later. It shows within a day: from some instant on, the series follows the day before by 23
    or 25 hours. History before that instant is then moved to the new clock. Where a series has no regular day, nothing
-   is found and nothing is moved.
+   is seen and nothing is moved.
+4. *Windows.* Series of one step are looked at together (``Past``): what can be seen in them at any of their instants.
 
 Example: 5, null, 7 is looked at as 5, 6, 7, and forecasts are judged by 5 and 7 alone.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuayu.forecast.past import DAY, WEEK
 from kuayu.forecast.requests import Flags, Floats, Whole
 
 if TYPE_CHECKING:
@@ -69,18 +70,6 @@ def filled(values: Floats, step: float) -> Floats:
         made[before + 1 : last + 1] = _between(made, before, last + 1, step)
     made = np.clip(made, known.min(), known.max())
     return np.where(missing, np.round(made), made) if (known % 1 == 0).all() else made
-
-
-def _between(values: Floats, before: int, after: int, step: float) -> Floats:
-    """What stood between two places; all values before the first are there."""
-    places = np.arange(before, after + 1)
-    for period in (DAY, WEEK):
-        back = round(period / step)
-        if after - back < before and before - back >= 0 and not np.isnan(values[after - back]):
-            then = values[places - back]
-            ends = values[[before, after]] - then[[0, -1]]
-            return (then + np.interp(places, [before, after], ends))[1:-1]
-    return np.interp(places, [before, after], values[[before, after]])[1:-1]
 
 
 BRIEF = 3
@@ -163,6 +152,300 @@ def all_cleaned(values: Floats) -> list[Cleaned]:
     ]
 
 
+HOUR = 3600.0
+
+DAYS = 4
+"""Least days that must have been regular before a change is believed."""
+
+IRREGULAR = 0.7
+"""Least part of the days that was regular: five of seven."""
+
+NONE = (0.0, 0, 0)
+
+PART = 0.3
+"""Part of what a moved day would miss that has to be seen; a change in the night shows by its morning end alone."""
+
+
+def change(values: Floats, step: float) -> tuple[int, int]:
+    """Find a change of the clock.
+
+    Args:
+        values: A series without gaps, L.
+        step: Seconds from one value to the next.
+
+    Returns:
+        The column before which the clock was another, and by how many steps everything comes earlier since (negative:
+        later); zeros where there is no change.
+    """
+    day, hour = round(DAY / step), round(HOUR / step)
+    if hour < 1 or HOUR % step or DAY % step or len(values) < (DAYS + 2) * day + hour:
+        return 0, 0
+    # what was clear an hour ago stays so while the next change is under way
+    for upto in (len(values), len(values) - hour):
+        gain, column, shift = max(_gains(values[:upto], day, shift) for shift in (hour, -hour))
+        if gain:
+            return column, shift
+    return 0, 0
+
+
+def changes(values: Floats, step: float) -> list[tuple[int, int]]:
+    """The same for each of several series, S × L: most of them are ruled out together."""
+    day, hour = round(DAY / step), round(HOUR / step)
+    length = values.shape[1]
+    if hour < 1 or HOUR % step or DAY % step or length < (DAYS + 2) * day + hour:
+        return [(0, 0)] * len(values)
+    may = np.zeros(len(values), dtype=bool)
+    for upto in (length, length - hour):
+        for shift in (hour, -hour):
+            (plain, _), gain, whole = _gain(values[:, :upto], day, shift)
+            best, usual = gain.max(axis=1), -np.median(whole, axis=1)
+            first = gain.argmax(axis=1)
+            sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(plain, axis=1)], axis=1)
+            rows, ends = np.arange(len(values)), np.minimum(first + day, plain.shape[1])
+            missed = sums[rows, ends] - sums[rows, first]
+            # where several places are as good, only the whole test tells which is taken
+            several = np.count_nonzero(gain >= (best * (1 - 1e-9))[:, None], axis=1) > 1
+            may |= (usual > 0) & (best >= PART * usual) & (several | (2 * best >= missed * (1 - 1e-6)))
+    return [change(row, step) if yes else (0, 0) for row, yes in zip(values, may.tolist(), strict=True)]
+
+
+def on_one_clock(values: Floats, column: int, shift: int) -> Floats:
+    """A series whose history is told by the clock of its end.
+
+    Args:
+        values: L.
+        column: Before which the clock was another.
+        shift: By how many steps everything comes earlier since.
+
+    Returns:
+        L plus shift values; those of an hour that the clock left out are not a number.
+    """
+    if shift > 0:
+        return np.concatenate([values[:column], np.full(shift, np.nan), values[column:]])
+    return np.concatenate([values[: column + shift], values[column:]])
+
+
+WINDOW = 2000
+"""Values over which it is measured how much a series moves."""
+
+DAY, WEEK = 86_400.0, 604_800.0
+
+HABIT, HABITUAL = 7, 3
+"""Days over which it is looked at what is usual at a time of the day: at most, and at least."""
+
+REACHES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Windows that are looked at, in horizons."""
+
+FLOWS = (1.0, 4.0, 16.0)
+"""Windows in which rises and falls are added up, in horizons."""
+
+FEATURES = 2 * len(REACHES) + 2 * len(FLOWS) + 10
+
+MIN_SIZE_SHARE = 1e-4
+"""Least movement that is assumed, of the level of a series."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """Values of S series of the same length and step.
+
+    Attributes:
+        values: Without gaps and without what stands alone (`outliers`), S × L.
+        step: Seconds from one value to the next.
+        told: Values as they were told, not a number where one was missing, S × L; the same where absent.
+    """
+
+    values: Floats
+    step: float
+    told: Floats | None = None
+
+    @property
+    def real(self) -> Floats:
+        """What came in truth, not a number where nobody knows, S × L."""
+        return self.values if self.told is None else self.told
+
+    @property
+    def length(self) -> int:
+        """Columns."""
+        return int(self.values.shape[1])
+
+    @cached_property
+    def sums(self) -> Floats:
+        """Sums of all values before a column, S × (L + 1)."""
+        return _summed(self.values)
+
+    @cached_property
+    def _moves(self) -> Floats:
+        return np.diff(self.values, axis=1, prepend=self.values[:, :1])
+
+    @cached_property
+    def rises(self) -> Floats:
+        """Sums of all rises before a column, S × (L + 1)."""
+        return _summed(np.maximum(self._moves, 0.0))
+
+    @cached_property
+    def falls(self) -> Floats:
+        """Sums of all falls before a column, S × (L + 1)."""
+        return _summed(np.maximum(-self._moves, 0.0))
+
+    @cached_property
+    def changed(self) -> Whole:
+        """Column of the last change up to a column, nought where there was none, S × L."""
+        columns = np.where(self._moves != 0, np.arange(self.length), 0)
+        found: Whole = np.maximum.accumulate(columns, axis=1)
+        return found
+
+    def movement(self, ahead: int, origins: Whole) -> tuple[Floats, Floats]:
+        """How much series moved over so many steps until origins: the mean without sign and the share of standstill.
+
+        Args:
+            ahead: Steps.
+            origins: Columns, N.
+
+        Returns:
+            Both S × N; the movement is never nought.
+        """
+        moved = np.abs(self.values[:, ahead:] - self.values[:, :-ahead]) if ahead < self.length else self.values[:, :0]
+        upto = np.maximum(origins - ahead + 1, 0)
+        since = np.maximum(upto - WINDOW, 0)
+        count = upto - since
+        size, still = (
+            _among_reaches(_summed(moved), since, upto),
+            _among_reaches(_summed((moved == 0).astype(float)), since, upto),
+        )
+        level = self.mean(WINDOW, origins)
+        few = self._brief(ahead, origins, level)
+        share = count / (count + 8.0)
+        size = share * size / np.maximum(count, 1) + (1 - share) * few
+        return np.maximum(size, MIN_SIZE_SHARE * level + 1e-9), still / np.maximum(count, 1)
+
+    def _brief(self, ahead: int, origins: Whole, level: Floats) -> Floats:
+        """Movement where too little is known: that of single steps, as of a walk, and a share of the level."""
+        upto = origins + 1
+        since = np.minimum(np.maximum(upto - WINDOW, 1), upto)
+        flow = _among_reaches(self.rises, since, upto) + _among_reaches(self.falls, since, upto)
+        single = flow / np.maximum(upto - since, 1)
+        walked: Floats = single * np.sqrt(ahead) + 0.01 * level
+        return walked
+
+    def mean(self, width: int, origins: Whole) -> Floats:
+        """Mean of the last values, so many or as many as there are, S × N."""
+        upto = origins + 1
+        since = np.maximum(upto - width, 0)
+        found: Floats = _among_reaches(self.sums, since, upto) / (upto - since)
+        return found
+
+    def around(self, columns: Whole, half: int) -> Floats:
+        """Mean of the values around columns, S × N; what lies before the first value or after the last is left out."""
+        low = np.clip(columns - half, 0, self.length - 1)
+        high = np.clip(columns + half + 1, low + 1, self.length)
+        found: Floats = (self.sums[:, high] - self.sums[:, low]) / (high - low)
+        return found
+
+    def season(self, ahead: int, origins: Whole, period: float) -> tuple[Floats, Floats]:
+        """What a series did over as many steps one period ago, S × N, and one where that is known, else nought."""
+        back = round(period / self.step)
+        half = max(1, ahead // 2)
+        then = origins - back
+        if back <= ahead or then.max() < 0:
+            return np.zeros((len(self.values), len(origins))), np.zeros((len(self.values), len(origins)))
+        known = np.broadcast_to(then >= half, (len(self.values), len(then)))
+        moved = self.around(then + ahead, half) - self.around(then, half)
+        return np.where(known, moved, 0.0), known.astype(float)
+
+    def seasonal(self, ahead: int, origins: Whole, period: float) -> tuple[Floats, Floats]:
+        """What a series was at the same time one period ago, and that moved by as much as it has changed since, S × N.
+
+        Where that is not known, both are the last value.
+        """
+        last = self.values[:, origins]
+        back = round(period / self.step)
+        width = max(1, ahead // 4)
+        then = origins - back
+        known = (then >= width) & (back > ahead)
+        if not known.any():
+            return last, last
+        then = np.maximum(then, 0)
+        was = self.around(np.minimum(then + ahead, self.length - 1), min(ahead // 8, max(back - ahead, 0)))
+        since = self.mean(width, origins) - self.mean(width, then)
+        return np.where(known, was, last), np.where(known, was + since, last)
+
+    def usual(self, ahead: int, origins: Whole) -> tuple[Floats, Floats, Flags]:
+        """What a series usually was at a time of the day, and its last level moved as it usually is then.
+
+        Medians over the last days at the same time, HABIT at most and HABITUAL at least.
+
+        Returns:
+            Both S × N, and at which origins they are known, N; elsewhere they are the last value.
+        """
+        last = self.values[:, origins]
+        back = np.round(np.arange(1, HABIT + 1) * DAY / self.step).astype(np.int64)
+        then = origins - back[:, None]
+        enough = (then >= 0).sum(axis=0)
+        known = (enough >= HABITUAL) & (back[0] > ahead)
+        if not known.any():
+            return last, last, known
+        later = np.where(then >= 0, self.values[:, np.maximum(then, 0) + ahead], np.nan)
+        moved = later - self.values[:, np.maximum(then, 0)]
+        was, moves = np.full_like(last, np.nan), np.zeros_like(last)
+        was[:, known] = np.nanmedian(later[:, :, known], axis=1)
+        moves[:, known] = np.nanmedian(moved[:, :, known], axis=1)
+        return np.where(known, was, last), last + moves, known
+
+    def features(self, ahead: int, origins: Whole) -> tuple[Floats, Floats]:
+        """What can be seen at origins, for a horizon.
+
+        Args:
+            ahead: Steps from the origin.
+            origins: Columns, N.
+
+        Returns:
+            S × N × FEATURES, and the movement that they are measured in, S × N.
+        """
+        scale, still = self.movement(ahead, origins)
+        last = self.values[:, origins]
+        seen: list[Floats] = []
+        for reach in REACHES:
+            width = max(1, round(reach * ahead))
+            seen.append(self.values[:, np.maximum(origins - width, 0)] - last)
+            seen.append(self.mean(width, origins) - last)
+        for reach in FLOWS:
+            since = np.maximum(origins + 1 - round(reach * ahead), 0)
+            seen.append((self.rises[:, origins + 1] - self.rises[:, since]) / np.sqrt(reach))
+            seen.append((self.falls[:, origins + 1] - self.falls[:, since]) / np.sqrt(reach))
+        changed = self.changed[:, origins]
+        seen.append(np.take_along_axis(self._moves, changed, axis=1))
+        seen.append(last)
+        day, knows_day = self.season(ahead, origins, DAY)
+        week, knows_week = self.season(ahead, origins, WEEK)
+        seen += [day, week]
+        sized = np.stack(seen, axis=2) / scale[:, :, None]
+        plain = np.stack(
+            [
+                knows_day,
+                knows_week,
+                still,
+                np.log1p((origins - changed) / ahead),
+                np.full_like(still, np.log(ahead)),
+                np.full_like(still, np.log(ahead * self.step / 3600)),
+            ],
+            axis=2,
+        )
+        return np.concatenate([np.sign(sized) * np.log1p(np.abs(sized)), plain], axis=2), scale
+
+
+def _between(values: Floats, before: int, after: int, step: float) -> Floats:
+    """What stood between two places; all values before the first are there."""
+    places = np.arange(before, after + 1)
+    for period in (DAY, WEEK):
+        back = round(period / step)
+        if after - back < before and before - back >= 0 and not np.isnan(values[after - back]):
+            then = values[places - back]
+            ends = values[[before, after]] - then[[0, -1]]
+            return (then + np.interp(places, [before, after], ends))[1:-1]
+    return np.interp(places, [before, after], values[[before, after]])[1:-1]
+
+
 def _excursions(values: Floats) -> tuple[Floats, Whole]:
     """Height and length of the excursion that begins at each place, S × L; nought where none does."""
     heights, lengths = np.zeros(values.shape), np.zeros(values.shape, dtype=np.int64)
@@ -228,63 +511,6 @@ def _end(values: Floats, returned: int, usual: float, *, lasting: bool) -> tuple
     return 0, OLD_HABITS if lasting else 0.0
 
 
-HOUR = 3600.0
-
-DAYS = 4
-"""Least days that must have been regular before a change is believed."""
-
-IRREGULAR = 0.7
-"""Least part of the days that was regular: five of seven."""
-
-NONE = (0.0, 0, 0)
-
-PART = 0.3
-"""Part of what a moved day would miss that has to be seen; a change in the night shows by its morning end alone."""
-
-
-def change(values: Floats, step: float) -> tuple[int, int]:
-    """Find a change of the clock.
-
-    Args:
-        values: A series without gaps, L.
-        step: Seconds from one value to the next.
-
-    Returns:
-        The column before which the clock was another, and by how many steps everything comes earlier since (negative:
-        later); zeros where there is no change.
-    """
-    day, hour = round(DAY / step), round(HOUR / step)
-    if hour < 1 or HOUR % step or DAY % step or len(values) < (DAYS + 2) * day + hour:
-        return 0, 0
-    # what was clear an hour ago stays so while the next change is under way
-    for upto in (len(values), len(values) - hour):
-        gain, column, shift = max(_gains(values[:upto], day, shift) for shift in (hour, -hour))
-        if gain:
-            return column, shift
-    return 0, 0
-
-
-def changes(values: Floats, step: float) -> list[tuple[int, int]]:
-    """The same for each of several series, S × L: most of them are ruled out together."""
-    day, hour = round(DAY / step), round(HOUR / step)
-    length = values.shape[1]
-    if hour < 1 or HOUR % step or DAY % step or length < (DAYS + 2) * day + hour:
-        return [(0, 0)] * len(values)
-    may = np.zeros(len(values), dtype=bool)
-    for upto in (length, length - hour):
-        for shift in (hour, -hour):
-            (plain, _), gain, whole = _gain(values[:, :upto], day, shift)
-            best, usual = gain.max(axis=1), -np.median(whole, axis=1)
-            first = gain.argmax(axis=1)
-            sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(plain, axis=1)], axis=1)
-            rows, ends = np.arange(len(values)), np.minimum(first + day, plain.shape[1])
-            missed = sums[rows, ends] - sums[rows, first]
-            # where several places are as good, only the whole test tells which is taken
-            several = np.count_nonzero(gain >= (best * (1 - 1e-9))[:, None], axis=1) > 1
-            may |= (usual > 0) & (best >= PART * usual) & (several | (2 * best >= missed * (1 - 1e-6)))
-    return [change(row, step) if yes else (0, 0) for row, yes in zip(values, may.tolist(), strict=True)]
-
-
 def _gain(values: Floats, day: int, shift: int) -> tuple[tuple[Floats, Floats], Floats, Floats]:
     """What a day of each series missed by the old and the new clock, and by how much a change explains it better.
 
@@ -334,17 +560,11 @@ def _gains(values: Floats, day: int, shift: int) -> tuple[float, int, int]:
     return best, reach + first, shift
 
 
-def on_one_clock(values: Floats, column: int, shift: int) -> Floats:
-    """A series whose history is told by the clock of its end.
+def _summed(values: Floats) -> Floats:
+    return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
 
-    Args:
-        values: L.
-        column: Before which the clock was another.
-        shift: By how many steps everything comes earlier since.
 
-    Returns:
-        L plus shift values; those of an hour that the clock left out are not a number.
-    """
-    if shift > 0:
-        return np.concatenate([values[:column], np.full(shift, np.nan), values[column:]])
-    return np.concatenate([values[: column + shift], values[column:]])
+def _among_reaches(sums: Floats, since: Whole, upto: Whole) -> Floats:
+    """Sums of columns from and before, S × N."""
+    found: Floats = sums[:, upto] - sums[:, since]
+    return found

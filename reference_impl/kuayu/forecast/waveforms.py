@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from kuayu.forecast.courses import SURE, Courses, Spans, Standing, courses, truncated
 from kuayu.forecast.requests import Floats, check_waveform, rounded, seconds
+from kuayu.forecast.structure import SURE, Courses, Spans, Standing, courses, truncated
 from kuayu.forecast.totals import near, total
 
 if TYPE_CHECKING:

@@ -404,7 +404,7 @@ def reserve(body: bytes) -> Decided:
     """Answer a request for reservations."""
 
     def answer(request: "documents.ReservationRequest") -> "documents.ReservationReport":
-        from kuayu.forecast.reservations import reserve as made
+        from kuayu.forecast.forecasting import reserve as made
 
         return made(request)
 

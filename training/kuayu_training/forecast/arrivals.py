@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from kuayu.forecast.past import DAY
 from kuayu.forecast.requests import Floats
+from kuayu.forecast.series import DAY
 from kuayu_training.forecast.jobs import TRACES, Jobs, read
 from kuayu_training.forecast.judging import AHEAD
 from kuayu_training.forecast.sources import MINUTE, Source

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kuayu.forecast.network import LEVELS, MIDDLE
-from kuayu.forecast.past import FEATURES, Past
+from kuayu.forecast.history import LEVELS, MIDDLE
 from kuayu.forecast.requests import Floats
+from kuayu.forecast.series import FEATURES, Past
 from kuayu_training.forecast.sources import MINUTE, Source
 
 SEED = 20_261_121
@@ -36,7 +36,7 @@ MOST = 10.0
 
 
 class Network(nn.Module):
-    """The network of ``kuayu.forecast.network`` while it is fitted."""
+    """The network of ``kuayu.forecast.history`` while it is fitted."""
 
     def __init__(self, mean: Tensor, scale: Tensor) -> None:
         super().__init__()

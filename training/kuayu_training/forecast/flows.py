@@ -1,7 +1,7 @@
 """Forecasts of flows (submissions and requests in ten minutes) beside gradient boosting and other rivals.
 
 ``python -m kuayu_training.forecast flows [--json FILE]``. The last quarter of each is forecast from instants spread
-over it. Boosting is fitted to the first half of the flow itself, by the features of ``kuayu.forecast.past``, once by
+over it. Boosting is fitted to the first half of the flow itself, by the features of ``kuayu.forecast.series``, once by
 XGBoost and, where it is installed, once by LightGBM; history was fitted to none of these series.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 import xgboost
 
 from kuayu.forecast.forecasting import Question, remember
+from kuayu.forecast.history import LEVELS, MIDDLE
 from kuayu.forecast.hybrid import at_levels
-from kuayu.forecast.network import LEVELS, MIDDLE
-from kuayu.forecast.past import DAY, Past
 from kuayu.forecast.requests import Floats, Whole
+from kuayu.forecast.series import DAY, Past
 from kuayu_training.forecast.fitting import MOST
 from kuayu_training.forecast.judging import AHEAD, Judged
 from kuayu_training.forecast.judging import LEVELS as JUDGED

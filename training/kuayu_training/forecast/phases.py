@@ -20,9 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kuayu.forecast
-from kuayu.forecast.phases import TREES, recognise, risen
-from kuayu.forecast.phases_definition import POINTS, Floats, boundaries, falls, slow_so_far
-from kuayu.forecast.phases_signs import NAMES, signs
+from kuayu.forecast.phases import NAMES, POINTS, TREES, Floats, boundaries, falls, recognise, risen, signs, slow_so_far
 from kuayu_training.forecast.phases_curves import LONGEST, SHORT, SHORTEST, Curve, draw, public
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.signal import lfilter
 
-from kuayu.forecast.phases_definition import Floats
+from kuayu.forecast.phases import Floats
 
 MEGATRON = "training_curves"
 MLPERF = "mlperf_curves"

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from kuayu.forecast.phases_definition import Floats, boundaries
+from kuayu.forecast.phases import Floats, boundaries
 from kuayu_training.forecast.phases import PHASES, answers
 from kuayu_training.forecast.phases_curves import MEGATRON, Curve, public
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import xgboost
 
-from kuayu.forecast.past import DAY, Past
 from kuayu.forecast.requests import Floats, Whole
+from kuayu.forecast.series import DAY, Past
 from kuayu_training.forecast.fitting import FIRST, MOST, SEED
 from kuayu_training.forecast.sources import MINUTE, Source
 
