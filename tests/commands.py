@@ -65,7 +65,7 @@ WORKING = ("commands", "service_workers")
 
 TYPED = (
     *("typer", "rich.console", "rich.table", "rich.progress", "uvicorn", "uvloop", "orjson"),
-    *("kuayu.client", "kuayu.engine.agent.app", "kuayu.engine.controller", "kuayu.engine.journal", "kuayu.index"),
+    *("kuayu.client", "kuayu.engine.agent.app", "kuayu.engine.controller", "kuayu.engine.holdings", "kuayu.index"),
     *(f"kuayu.scheduling.{name}" for name in ("place", "pareto", "capacity_plan", "routing")),
     *(f"kuayu.demand.{name}" for name in ("demand_report", "layout_ranks", "sizing")),
     *(f"kuayu.resilience.recovery.{name}" for name in ("backup_planner", "failover_planner")),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.engine.agent.downsampling import Downsampler, Outline
+from kuayu.engine.agent.intake import Downsampler, Outline
 from kuayu.engine.agent.settings import SpoolLimit
 from kuayu.engine.agent.spool import Batch, DeferredSample, Spool, SpoolError
 from kuayu_schemas.models import Durability

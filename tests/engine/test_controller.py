@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from kuayu.client import Client, RefusedError, UnauthorisedError, UnreachableError
 from kuayu.engine.controller import DomainController
-from kuayu.engine.holdings import Fence, Holding, Holdings
-from kuayu.engine.journal import Journal, JournalError
+from kuayu.engine.holdings import Fence, Holding, Holdings, Journal, JournalError
 from kuayu_schemas import schema
 from kuayu_schemas.models import (
     Action,

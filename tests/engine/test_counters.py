@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.engine.counters import Counters, increase
+from kuayu.engine.host import Counters, increase
 
 SPAN = 2**32
 readings = st.lists(st.integers(0, 2**53), min_size=2, max_size=20)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kuayu.client import UnreachableError
 from kuayu.engine.controller import DomainController
-from kuayu.engine.holdings import Holdings
-from kuayu.engine.journal import Journal
+from kuayu.engine.holdings import Holdings, Journal
 from kuayu_schemas.models import Action, ActionKind, ActionOutcome
 
 FAULT = "the node n is dead"

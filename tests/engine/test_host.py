@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kuayu.engine.health import health
-from kuayu.engine.host import Host
-from kuayu.engine.nvidia import NvidiaAccelerators
-from kuayu.engine.processor import Processor, ProcessorEnergy
+from kuayu.engine.host import Host, NvidiaAccelerators, Processor, ProcessorEnergy, health
 from kuayu_schemas import schema
 from kuayu_schemas.models import HealthState
 

@@ -11,9 +11,7 @@ from engine.test_controller import COMMIT, POOLS, Noted, Service, action
 
 from kuayu.client import UnreachableError
 from kuayu.engine.controller import DomainController
-from kuayu.engine.holdings import Holding
-from kuayu.engine.journal import Journal
-from kuayu.engine.lease_clock import LeaseClock
+from kuayu.engine.holdings import Holding, Journal, LeaseClock
 from kuayu_schemas.models import Action, ActionOutcome
 
 LEASE = 100.0

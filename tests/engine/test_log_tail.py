@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.engine.log_tail import MAX_LINE_BYTES, READ_BYTES, Pipe, Tail
-from kuayu.engine.run_progress import MAX_RANKS, StepFile
+from kuayu.engine.log_tail import MAX_LINE_BYTES, MAX_RANKS, READ_BYTES, Pipe, StepFile, Tail
 from kuayu_schemas.models import RankStep
 
 

@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from kuayu.engine.host import Host
-from kuayu.engine.probes import PROBES, ProbeFailedError, ProbeResult, ProbeUnavailableError, probe_all, storage
+from kuayu.engine.probes import PROBES, ProbeFailedError, ProbeResult, ProbeUnavailableError, host_probes, probe_all
 from kuayu.engine.probes.all_reduce import probe_all_reduce
-from kuayu.engine.probes.matmul import probe_matmul
-from kuayu.engine.probes.memory import last_level_cache, probe_memory
-from kuayu.engine.probes.repetition import MIN_REPETITIONS, repeat
-from kuayu.engine.probes.storage import probe_storage
+from kuayu.engine.probes.harness import MIN_REPETITIONS, repeat
+from kuayu.engine.probes.host_probes import last_level_cache, probe_matmul, probe_memory, probe_storage
 from kuayu_schemas import schema
 
 BUDGET_S = 0.2
@@ -42,7 +40,7 @@ def assert_sound(result: ProbeResult) -> None:
 def on_disk(tmp_path: Path) -> Path:
     """A directory on a store, not in memory."""
     try:
-        storage.file_bytes(tmp_path)
+        host_probes.file_bytes(tmp_path)
     except ProbeUnavailableError as problem:
         pytest.skip(f"no store to measure: {problem}")
     return tmp_path
@@ -99,7 +97,7 @@ def test_storage_leaves_nothing_behind_when_it_is_interrupted(on_disk: Path) -> 
 
 
 def test_storage_refuses_a_disk_that_is_nearly_full(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "SMALLEST", 1 << 60)
+    monkeypatch.setattr(host_probes, "MIN_FILE_BYTES", 1 << 60)
     with pytest.raises(ProbeUnavailableError, match="free"):
         probe_storage(BUDGET_S, ignore, path=on_disk)
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.engine.probes.all_reduce import bus_bandwidth
-from kuayu.engine.probes.ring import Ring, ring_sockets
+from kuayu.engine.probes.all_reduce import Ring, bus_bandwidth, ring_sockets
 
 
 @settings(max_examples=30, deadline=None)

@@ -12,9 +12,7 @@ from engine.runs.fake import FakeEngine
 
 from kuayu.client import Client, UnreachableError
 from kuayu.engine.controller import DomainController
-from kuayu.engine.holdings import Pools
-from kuayu.engine.journal import Journal
-from kuayu.engine.lease_clock import LeaseClock
+from kuayu.engine.holdings import Journal, LeaseClock, Pools
 from kuayu.engine.runner import PORTS, Runner, name_of, port_of
 from kuayu.engine.runs.protocol import EngineError, Placement, RunState
 from kuayu_schemas import schema

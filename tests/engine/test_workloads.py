@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from kuayu.engine.host import Host
-from kuayu.engine.probes import ProbeFailedError, ProbeUnavailableError, pytorch
-from kuayu.engine.probes.repetition import MIN_REPETITIONS
+from kuayu.engine.probes import ProbeFailedError, ProbeUnavailableError, harness
+from kuayu.engine.probes.harness import MIN_REPETITIONS
 from kuayu.engine.workloads import (
     GROUP,
     WORKLOADS,
@@ -32,18 +32,14 @@ from kuayu.engine.workloads import (
     fragment,
     measurement,
     merged,
+    networks,
     read,
     run_workloads,
-    training,
-    transformer,
-    waveform,
     write,
 )
 from kuayu.engine.workloads.counting import count
-from kuayu.engine.workloads.measurement import measure
-from kuayu.engine.workloads.torch_devices import TorchDevice, torch_devices
-from kuayu.engine.workloads.training import Training
-from kuayu.engine.workloads.workload import Arithmetic, Workload, load
+from kuayu.engine.workloads.measurement import Training, measure
+from kuayu.engine.workloads.workload import Arithmetic, TorchDevice, Workload, load, torch_devices
 from kuayu_schemas import schema
 from kuayu_schemas.models import Corpus
 
@@ -139,8 +135,8 @@ def test_a_workload_learns_and_learns_the_same_each_time(name: str) -> None:
 @pytest.mark.slow
 def test_workloads_of_this_host_make_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """With short samples: the command's test takes them whole."""
-    for module, constant in ((transformer, "SINGLE"), (waveform, "HALF")):
-        monkeypatch.setattr(module, constant, brief(getattr(module, constant)))
+    for constant in ("TRANSFORMER_SINGLE", "WAVEFORM"):
+        monkeypatch.setattr(networks, constant, brief(getattr(networks, constant)))
     shares: list[float] = []
     wanted = ["transformer-single", "waveform"]
     report = run_workloads(Host(nvidia=None), BUDGET_S, lambda _name, share: shares.append(share), only=wanted)
@@ -260,7 +256,7 @@ def test_a_loss_that_is_no_number_is_no_training() -> None:
 
 
 def test_binary16_trains_with_scaled_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "_half", lambda _device: torch.float16)
+    monkeypatch.setattr(measurement, "_half", lambda _device: torch.float16)
     learner = Training(replace(SMALL, arithmetic=Arithmetic.half), "cpu")
     learner.feed(8)
     assert learner.format == "fp16"
@@ -299,7 +295,7 @@ def test_the_same_silicon_with_other_software_is_another_device() -> None:
 
 def test_an_accelerator_that_pytorch_cannot_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    monkeypatch.setattr(transformer, "SINGLE", SMALL)
+    monkeypatch.setattr(networks, "TRANSFORMER_SINGLE", SMALL)
     nvidia: Any = SimpleNamespace(uuids={"0": "GPU-u"})
     report = run_workloads(Host(nvidia=nvidia), BUDGET_S, only=["transformer-single"])
     assert [each.name for each in report.skipped] == [f"{GROUP} 0"]
@@ -313,7 +309,7 @@ def test_only_workloads_that_exist_can_be_asked_for() -> None:
 
 
 def test_without_pytorch_the_workloads_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytorch, "is_installed", lambda: False)
+    monkeypatch.setattr(harness, "has_pytorch", lambda: False)
     report = run_workloads(Host(nvidia=None), BUDGET_S)
     assert fragment(report) is None
     (skipped,) = report.skipped

@@ -159,7 +159,7 @@ class _Status:
 
 
 if TYPE_CHECKING:
-    from kuayu.engine.log_sender import LogSender
+    from kuayu.engine.heartbeats import LogSender
     from kuayu.engine.log_tail import Source
 
 MIN_BEAT_SECONDS = 0.05
@@ -211,10 +211,9 @@ def beat(
     may be rotated.
     """
     from kuayu.client import Client, ClientError
-    from kuayu.engine.heartbeats import HeartbeatSender
+    from kuayu.engine.heartbeats import HeartbeatSender, LogSender
     from kuayu.engine.host import seconds_up
-    from kuayu.engine.log_sender import LogSender
-    from kuayu.engine.run_progress import StepFile
+    from kuayu.engine.log_tail import StepFile
 
     nodes = _checked(node)
     check_url(url)

@@ -367,7 +367,7 @@ def _run(settings: "DomainSettings", engine: "Engine", leave_running: bool, *, a
     from kuayu.cli.hold import Lines, run_controller
     from kuayu.client import ClientError
     from kuayu.engine.domain import RunningDomain, pools_of
-    from kuayu.engine.journal import JournalError
+    from kuayu.engine.holdings import JournalError
     from kuayu.engine.runs.protocol import EngineError
 
     def control(controller: "DomainController") -> None:
@@ -451,7 +451,7 @@ def _check_entry(name: str, entry: DomainEntry, known: Mapping[str, DomainEntry]
     from kuayu.engine.runs.protocol import EngineError
 
     if entry.engine == LOCAL:
-        from kuayu.engine.nvidia import NvidiaAccelerators
+        from kuayu.engine.host import NvidiaAccelerators
 
         others = [other for other, item in known.items() if item.engine == LOCAL]
         if others and NvidiaAccelerators.find() is not None:

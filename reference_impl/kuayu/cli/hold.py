@@ -143,7 +143,7 @@ def hold(
     from kuayu.cli.domain import read_inventory
     from kuayu.client import Client, ClientError
     from kuayu.engine.controller import DomainController
-    from kuayu.engine.journal import Journal, JournalError
+    from kuayu.engine.holdings import Journal, JournalError
     from kuayu_schemas import schema
 
     if schema.errors("Domain", {"id": domain}):

@@ -350,8 +350,7 @@ def _port(host: str, port: int) -> int:
 
 def _greet(data: Path, url: str, token: str | None, entries: Mapping[str, DomainEntry]) -> None:
     """Say where everything is, and what to type next."""
-    from kuayu.engine.host import usual_parts
-    from kuayu.engine.nvidia import NvidiaAccelerators
+    from kuayu.engine.host import NvidiaAccelerators, usual_parts
 
     where = "" if data == DEFAULT else f" --data {shlex.quote(str(data))}"
     typer.echo(f"kuayu serves {url}; all that it keeps is in {data}")

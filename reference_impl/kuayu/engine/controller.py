@@ -21,10 +21,20 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from kuayu.client import Client, ClientError, RefusedError, UnauthorisedError
-from kuayu.engine.action_results import RefusalError, problem_of, result_of
-from kuayu.engine.holdings import Fence, Holding, Holdings, Pools
-from kuayu.engine.journal import Journal, JournalError
-from kuayu.engine.lease_clock import LeaseClock, shortest, this_boot
+from kuayu.engine.holdings import (
+    Fence,
+    Holding,
+    Holdings,
+    Journal,
+    JournalError,
+    LeaseClock,
+    Pools,
+    RefusalError,
+    problem_of,
+    result_of,
+    shortest,
+    this_boot,
+)
 from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult
 
 logger = logging.getLogger(__name__)

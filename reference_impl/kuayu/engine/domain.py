@@ -22,9 +22,8 @@ from kuayu.client import Client, ClientError, NotFoundError
 from kuayu.engine.collector import Collector, merged
 from kuayu.engine.controller import AllocationHooks, DomainController
 from kuayu.engine.heartbeats import HeartbeatSender
-from kuayu.engine.holdings import Holding, Pools
+from kuayu.engine.holdings import Holding, Journal, Pools
 from kuayu.engine.host import Host, seconds_up
-from kuayu.engine.journal import Journal
 from kuayu.engine.run_reports import RunReporter
 from kuayu.engine.runner import ADDRESS, Runner
 from kuayu.engine.runs.protocol import Engine

@@ -1,17 +1,28 @@
-"""Devices of a domain that are promised or held, by the two phases of the action contract; without I/O.
+"""What a domain has promised and holds: its devices by the action contract, when leases end, answers, and the journal.
 
-A promise holds its devices until it is committed, aborted, or over. Every step has one answer, however often it is
-asked for: whoever asks again after a broken connection gets the first one. Nothing is given out of a node that is
-fenced, until that is released; what is held there stays held, for its owner to give back.
+1. A promise holds its devices until it is committed, aborted, or over. Every step has one answer, however often it is
+   asked for: whoever asks again after a broken connection gets the first one. Nothing is given out of a node that is
+   fenced, until that is released; what is held there stays held, for its owner to give back. None of this does I/O.
+2. A lease counts from when the last request for open actions was sent that was answered (clause Allocations, where a
+   job may run). The count goes on over restarts of the controller, for as long as the machine is up; after that nothing
+   is known, and all leases are over.
+3. What became of an action is a result or a problem, as the standard has it.
+4. What was promised and is held is written to a journal, a file that outlives the process; one process at a time has
+   it.
 """
 
-from collections.abc import Mapping
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
-from kuayu.engine.action_results import RefusalError, problem_of, result_of
-from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult
+from kuayu.engine.locking import lock, lock_of
+from kuayu_schemas import registers
+from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult, NodeShare, Problem
 
 Pools = Mapping[str, Mapping[str, int]]
 """Devices of each node, by kind of accelerator."""
@@ -308,6 +319,203 @@ class Holdings:
             del self._held[name]
 
 
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+"""Tells one start of a machine from another, under Linux."""
+
+
+def since_boot() -> float:
+    """Seconds since the machine was started, also while it slept where that can be told."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+def this_boot() -> str | None:
+    """Which start of the machine this is; None where nothing tells."""
+    return BOOT.read_text(encoding="ascii").strip() if BOOT.is_file() else None
+
+
+class LeaseClock:
+    """The count of one domain.
+
+    Args:
+        steady: Seconds of a clock that goes on over restarts of the process.
+        boot: Which start of the machine this is; None where nothing tells.
+    """
+
+    def __init__(self, steady: Callable[[], float] = since_boot, boot: str | None = None) -> None:
+        self._steady = steady
+        self._boot = boot
+        self._answered: float | None = None
+
+    def now(self) -> float:
+        """What the count is at."""
+        return self._steady()
+
+    def answered(self, sent: float) -> None:
+        """A request that was sent at this count has been answered."""
+        self._answered = sent
+
+    def ends(self, holding: Holding) -> float | None:
+        """The count at which a domain has to let go of something unless it is answered; None where it has not to."""
+        if holding.lease is None or holding.until is not None:
+            return None
+        return float("-inf") if self._answered is None else self._answered + holding.lease
+
+    def first_end(self, held: Iterable[Holding]) -> float | None:
+        """The count at which it has to let go of something first; None where there are no leases."""
+        return min((end for holding in held if (end := self.ends(holding)) is not None), default=None)
+
+    def over(self, held: Iterable[Holding]) -> list[Holding]:
+        """What it has to let go of now."""
+        now = self.now()
+        return [holding for holding in held if holding.over or ((end := self.ends(holding)) is not None and end <= now)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The count as JSON values."""
+        return {"boot": self._boot, "answered": self._answered}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Go on with the count that :meth:`to_json` gave, where the machine was not started anew since."""
+        if self._boot is not None and kept.get("boot") == self._boot and kept["answered"] is not None:
+            self._answered = min(float(kept["answered"]), self.now())
+
+
+def shortest(held: Iterable[Holding]) -> float | None:
+    """Seconds of the shortest lease that something is held under; None where there is none."""
+    return min((holding.lease for holding in held if holding.lease is not None), default=None)
+
+
+class RefusalError(Exception):
+    """A domain does not do what it is asked for.
+
+    Args:
+        name: Name of the registered problem.
+        detail: Why, in words.
+        outcome: How the step ends: refused, or failed where that is the fault of what was to be done.
+    """
+
+    def __init__(self, name: str, detail: str, outcome: ActionOutcome = ActionOutcome.refused) -> None:
+        super().__init__(detail)
+        self.name = name
+        self.outcome = outcome
+
+
+def result_of(
+    action: Action,
+    outcome: ActionOutcome,
+    now: float,
+    nodes: Mapping[str, int] | None = None,
+    until: float | None = None,
+    problem: Problem | None = None,
+) -> ActionResult:
+    """The result of one step of an action.
+
+    Args:
+        action: The action, with its phase.
+        outcome: How it ended.
+        now: Seconds since 1970.
+        nodes: Devices of each node that are held or were used.
+        until: Until when a promise holds, in seconds since 1970.
+        problem: Why it was refused.
+    """
+    return ActionResult(
+        action=action.id,
+        phase=action.phase,
+        outcome=outcome,
+        at=_instant(now),
+        expires_at=None if until is None else _instant(until),
+        nodes=[NodeShare(node=node, devices=count) for node, count in nodes.items()] if nodes else None,
+        problem=problem,
+    )
+
+
+def problem_of(refusal: RefusalError) -> Problem:
+    """The problem of a refusal as the register has it."""
+    [known] = [entry for entry in registers.problems().problems if entry.name == refusal.name]
+    return Problem(
+        type=known.type, title=known.title_en, status=known.status, retryable=known.retryable, detail=str(refusal)
+    )
+
+
+MEMBERS = {"domain", "holdings", "fences", "answers", "unsaid", "lease", "runs"}
+"""What a journal holds."""
+
+LATER = {"fences", "unsaid", "lease", "runs"}
+"""What it did not hold before there were fences and leases, and does not hold where nothing is run."""
+
+
+class JournalError(Exception):
+    """The journal cannot be read or written.
+
+    Attributes:
+        cause: What went wrong.
+        hint: What can be done about it.
+    """
+
+    def __init__(self, cause: str, hint: str) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.hint = hint
+
+
+class Journal:
+    """A file with what one domain has promised; whoever has it keeps others off it until it is closed.
+
+    Args:
+        path: The file; made with the first promise where there is none.
+        domain: Whose promises they are.
+    """
+
+    def __init__(self, path: Path, domain: str) -> None:
+        """Keep others off the file.
+
+        Raises:
+            JournalError: Another controller has it, or its folder cannot be written.
+        """
+        self._path = path
+        self._domain = domain
+        self._lock = _locked(path)
+
+    def close(self) -> None:
+        """Let others have it."""
+        self._lock.close()
+
+    def read(self) -> dict[str, Any] | None:
+        """What it holds, as it was written; None where there is no file yet.
+
+        Raises:
+            JournalError: It is no journal of this domain, or cannot be read.
+        """
+        if not self._path.exists():
+            return None
+        hint = "name the journal of this domain, or another file to begin without one"
+        try:
+            kept = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise JournalError(f"cannot read {self._path}: {error}", hint) from error
+        if not isinstance(kept, dict) or kept.keys() | LATER != MEMBERS:
+            raise JournalError(f"{self._path} is no journal of a domain", hint)
+        if kept.pop("domain") != self._domain:
+            raise JournalError(f"{self._path} is the journal of another domain than {self._domain}", hint)
+        return kept
+
+    def write(self, kept: dict[str, Any]) -> None:
+        """Have the file hold this, whole, or what it held before.
+
+        Raises:
+            JournalError: It cannot be written.
+        """
+        beside = self._path.with_name(self._path.name + ".new")
+        try:
+            with beside.open("w", encoding="utf-8") as file:
+                json.dump({"domain": self._domain, **kept}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._path)
+        except OSError as error:
+            hint = "see to its folder; until then nothing is promised"
+            raise JournalError(f"cannot write {self._path}: {error.strerror}", hint) from error
+
+
 def _best_fit(room: Mapping[str, int], devices: int) -> dict[str, int]:
     """The emptiest nodes whole, and what is left of the fullest that has so much."""
     chosen: dict[str, int] = {}
@@ -318,3 +526,18 @@ def _best_fit(room: Mapping[str, int], devices: int) -> dict[str, int]:
         chosen[node] = min(devices, left.pop(node))
         devices -= chosen[node]
     return chosen
+
+
+def _instant(seconds: float) -> datetime:
+    """An instant to the millisecond, as the standard writes it."""
+    return datetime.fromtimestamp(round(seconds, 3), UTC)
+
+
+def _locked(path: Path) -> IO[str]:
+    try:
+        return lock(path)
+    except BlockingIOError as error:
+        raise JournalError(f"another controller has the journal {path}", "stop it, or name another file") from error
+    except OSError as error:
+        hint = "name a folder that may be written"
+        raise JournalError(f"cannot write {lock_of(path)}: {error.strerror}", hint) from error

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kuayu.client import Client, ClientError, RefusedError, UnauthorisedError
-from kuayu.engine.log_tail import Tail
-from kuayu.engine.run_progress import NodeProgress, RunProgress
+from kuayu.engine.log_tail import NodeProgress, RunProgress, Tail
 from kuayu.engine.runner import Phase, Runner, RunRecord
 from kuayu.engine.runs.protocol import ENDED, Engine, EngineError, LogLine, RunState, RunStatus
 from kuayu_schemas import models

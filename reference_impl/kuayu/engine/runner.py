@@ -31,8 +31,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
-from kuayu.engine.action_results import RefusalError
-from kuayu.engine.holdings import Holding
+from kuayu.engine.holdings import Holding, RefusalError
 from kuayu.engine.runs.protocol import ENDED, Engine, EngineError, Placement, Rendezvous, Run
 from kuayu_schemas.models import Action, ActionOutcome, DomainShare, RunOrder
 
@@ -45,7 +44,7 @@ PORTS = range(20_000, 30_000)
 """Where runs in several domains meet; below the ports that Linux gives to connections (ip_local_port_range)."""
 
 STEP_FILE = "KUAYU_STEP_FILE"
-"""Variable of each process: the file that it tells its steps in (:mod:`kuayu.engine.run_progress`)."""
+"""Variable of each process: the file that it tells its steps in (:mod:`kuayu.engine.log_tail`)."""
 
 TRANSIENT_S = 60.0
 """How long an engine is asked again that cannot start a run now, as while devices are being cleared."""

@@ -1,10 +1,12 @@
 """Sends what is spooled to the service: one batch after another, each until its fate is known.
 
-**Clock.** A batch states ``sent_at`` only while this clock is seen to be off the service's by more than the standard
-tolerates. Where it is near enough there is nothing to correct, and a statement could only do harm: a request that takes
-longer than two seconds would have its delay taken for an offset. Where it is stated it differs from attempt to attempt,
-so that a repetition of a batch that did arrive is refused with ``idempotency-mismatch``; each ``sent_at`` is in the
-spool before it is sent, and the answer is fetched with the bytes of that earlier attempt.
+1. A batch states ``sent_at`` only while this clock is seen to be off the service's by more than the standard tolerates.
+   Where it is near enough there is nothing to correct, and a statement could only do harm: a request that takes longer
+   than two seconds would have its delay taken for an offset. Where it is stated it differs from attempt to attempt, so
+   that a repetition of a batch that did arrive is refused with ``idempotency-mismatch``; each ``sent_at`` is in the
+   spool before it is sent, and the answer is fetched with the bytes of that earlier attempt.
+2. ``Upstream`` is the service, as the forwarder sees it: there, away, or refusing.
+3. ``Metrics`` are the aggregator's own, in the Prometheus text format.
 """
 
 import logging
@@ -12,16 +14,23 @@ import random
 import threading
 import time
 from collections import Counter
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from kuayu.client import PROBLEM_PREFIX
-from kuayu.engine.agent.committer import Committer
-from kuayu.engine.agent.metrics import Metrics
+import httpx
+import prometheus_client
+from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
+from pydantic import ValidationError
+
+from kuayu.client import LOOPBACK, PROBLEM_PREFIX, read
+from kuayu.engine.agent.intake import Committer
 from kuayu.engine.agent.settings import AgentSettings
-from kuayu.engine.agent.spool import Batch, DeferredSample, Spool
-from kuayu.engine.agent.upstream import AwayError, Greeting, RefusalError, Upstream
+from kuayu.engine.agent.spool import Batch, DeferredSample, Level, Spool
+from kuayu.perception import clock
 from kuayu.service import instants
-from kuayu_schemas.models import BatchResult, Durability
+from kuayu_schemas.models import BatchResult, Declaration, Durability, Problem
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +50,182 @@ class _Row(NamedTuple):
     number: int
     waited: float
     body: bytes
+
+
+class AwayError(Exception):
+    """The service cannot take anything now, and what was sent has an unknown fate or none.
+
+    Attributes:
+        cause: Why.
+        pause: Seconds that it asked to be left alone for.
+    """
+
+    def __init__(self, cause: str, pause: float = 0.0) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.pause = pause
+
+
+class RefusalError(Exception):
+    """The service refused a batch as a whole.
+
+    Attributes:
+        name: Registered name of the problem.
+        detail: What it said.
+    """
+
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(f"{name}: {detail}")
+        self.name = name
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What the service said of itself.
+
+    Attributes:
+        max_batch: Most items of a batch.
+        max_body: Bytes of the largest body.
+        retention: Milliseconds for which it keeps samples.
+        durability: Which crash survives what it acknowledges.
+        clock_off: Whether this clock is surely off its own by more than the standard tolerates, however long the answer
+            took on its way.
+    """
+
+    max_batch: int
+    max_body: int
+    retention: int
+    durability: Durability
+    clock_off: bool
+
+
+class Upstream:
+    """A connection to the service, for one thread.
+
+    Args:
+        url: Base URL.
+        token: Bearer token, or None.
+        timeout: Seconds for an answer.
+    """
+
+    def __init__(self, url: str, token: str | None, timeout: float) -> None:
+        base = httpx.URL(url.rstrip("/"))
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        limits = httpx.Timeout(timeout, connect=min(CONNECT_S, timeout))
+        # A proxy of the environment cannot reach this very host.
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=limits, trust_env=base.host not in LOOPBACK)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._http.close()
+
+    def greet(self) -> Greeting:
+        """Ask what the service takes, and how its clock stands.
+
+        Raises:
+            AwayError: It does not say.
+        """
+        sent = instants.now()
+        answer = self._send("GET", "/v1/conformance")
+        answered = instants.now()
+        if answer.status_code != OK:
+            raise self._away(answer)
+        try:
+            said = read(Declaration, answer.content)
+        except ValueError as error:
+            raise AwayError(f"{self._http.base_url} answers, but is no service of the standard") from error
+        theirs = round(said.now.timestamp() * 1000)
+        ahead, behind = sent - theirs, theirs - answered
+        return Greeting(
+            max_batch=int(said.limits.max_batch),
+            max_body=int(said.limits.max_body),
+            retention=round(float(said.limits.retention) * 1000),
+            durability=said.durability,
+            clock_off=max(ahead, behind) > clock.TOLERATED_OFFSET,
+        )
+
+    def post(self, key: str, bodies: list[bytes], sent_at: str | None) -> BatchResult:
+        """Send samples under a key.
+
+        Raises:
+            AwayError: Their fate is unknown, or they are not taken now.
+            RefusalError: None of them was or will be taken in this form.
+        """
+        stamp = f',"sent_at":"{sent_at}"'.encode() if sent_at else b""
+        content = b"".join((HEAD, BETWEEN.join(bodies), TAIL, stamp, b"}"))
+        headers = {"content-type": "application/json", "idempotency-key": key}
+        answer = self._send("POST", "/v1/samples", content=content, headers=headers)
+        if answer.status_code == OK:
+            try:
+                return read(BatchResult, answer.content)
+            except ValueError as error:
+                raise AwayError("the service answered a batch with something else than a result") from error
+        raise _refusal(answer, several=len(bodies) > 1) or self._away(answer)
+
+    def _send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        try:
+            return self._http.request(method, path, **parts)
+        except httpx.HTTPError as error:
+            raise AwayError(f"no answer from {self._http.base_url}: {error or type(error).__name__}") from error
+
+    def _away(self, answer: httpx.Response) -> AwayError:
+        try:
+            problem = read(Problem, answer.content)
+            said = f"{problem.title}: {problem.detail}" if problem.detail else problem.title
+        except (ValidationError, ValueError):
+            said = "and nothing that the standard knows"
+        if answer.status_code == UNAUTHORISED and "authorization" not in self._http.headers:
+            said += "; the agent has no token for it, give it one with --token"
+        return AwayError(f"the service answered with {answer.status_code}, {said}", _pause(answer.headers))
+
+
+class Metrics:
+    """Counters and gauges of one aggregator, with a registry of their own."""
+
+    def __init__(self, domain: str, version: str) -> None:
+        self.registry = CollectorRegistry()
+        Info("kuayu_agent", "What runs.", registry=self.registry).info({"domain": domain, "version": version})
+        self.received = self._counter("received_samples", "Samples that senders brought.", ["outcome"])
+        self.turned_away = self._counter("turned_away_requests", "Requests answered with overloaded.", ["reason"])
+        self.forwarded = self._counter("forwarded_samples", "Samples that the service has acknowledged.")
+        self.rejected = self._counter("rejected_samples", "Samples that the service refused for good.", ["problem"])
+        self.dropped = self._counter("dropped_samples", "Acknowledged samples that were not sent on.", ["reason"])
+        self.attempts = self._counter("attempts", "Attempts to send a parcel.", ["outcome"])
+        self.batches = self._counter("parcels", "Parcels that met their fate.")
+        self.spooled = self._gauge("spooled_samples", "Samples in the spool.")
+        self.held = self._gauge("held_samples", "Samples in the spool whose subject the service did not know.")
+        self.octets = self._gauge(
+            "spooled_bytes",
+            "Bytes of the samples in the spool.",
+        )
+        self.oldest = self._gauge(
+            "oldest_seconds", "Age of the oldest sample in the spool, nought where there is none."
+        )
+        self.up = self._gauge("up", "Whether the service answered when it was last asked.")
+
+    def watch(self, level: Callable[[], Level], oldest: Callable[[], float], *, up: Callable[[], bool]) -> None:
+        """Notify where the gauges get their values from."""
+        self.spooled.set_function(lambda: level().samples)
+        self.held.set_function(lambda: level().held)
+        self.octets.set_function(lambda: level().octets)
+        self.oldest.set_function(oldest)
+        self.up.set_function(up)
+
+    def refused(self) -> int:
+        """How many samples the service has refused for good since the start."""
+        values = (sample for metric in self.rejected.collect() for sample in metric.samples)
+        return round(sum(sample.value for sample in values if sample.name.endswith("_total")))
+
+    def page(self) -> bytes:
+        """All of it as a page."""
+        return generate_latest(self.registry)
+
+    def _counter(self, name: str, purpose: str, labels: list[str] | None = None) -> prometheus_client.Counter:
+        return prometheus_client.Counter(f"kuayu_agent_{name}", purpose, labels or (), registry=self.registry)
+
+    def _gauge(self, name: str, purpose: str) -> Gauge:
+        return Gauge(f"kuayu_agent_{name}", purpose, registry=self.registry)
 
 
 class Forwarder:
@@ -229,6 +414,13 @@ class Forwarder:
         return longest * jitter + min(requested, MAX_REQUESTED_PAUSE_S)
 
 
+CONNECT_S: Final = 3.0
+OK: Final = 200
+UNAUTHORISED: Final = 401
+TOO_LARGE: Final = 413
+HEAD, BETWEEN, TAIL = b'{"mode":"per_item","samples":[', b",", b"]"
+
+
 def _packed(spool: Spool, most: int, octets: int) -> Batch | None:
     """The batch whose fate is not known; else a new one."""
     batch = spool.under_way()
@@ -236,3 +428,35 @@ def _packed(spool: Spool, most: int, octets: int) -> Batch | None:
         spool.bring_back(instants.now())
         batch = spool.pack(most, octets)
     return batch
+
+
+def _refusal(answer: httpx.Response, *, several: bool) -> RefusalError | None:
+    """The problem of an answer that will not change when the same is sent again.
+
+    A proxy on the way that finds a body too large says so without a problem. Batches become smaller then, but a single
+    sample is not given up on its word.
+    """
+    try:
+        problem = read(Problem, answer.content)
+    except ValueError:
+        if answer.status_code == TOO_LARGE and several:
+            return RefusalError("payload-too-large", "something on the way to the service takes no body as large")
+        return None
+    name = problem.type.removeprefix(PROBLEM_PREFIX)
+    if name not in {"payload-too-large", "invalid-body", "malformed-json", "idempotency-mismatch"}:
+        return None
+    return RefusalError(name, problem.detail or problem.title)
+
+
+def _pause(headers: Mapping[str, str]) -> float:
+    """Seconds of the header Retry-After, in either of its forms (RFC 9110, 10.2.3); nought where there is none."""
+    from email.utils import parsedate_to_datetime
+
+    stated = headers.get("retry-after", "").strip()
+    if stated.isdecimal():
+        return float(stated)
+    try:
+        until = parsedate_to_datetime(stated)
+        return max(0.0, (until - datetime.now(until.tzinfo)).total_seconds())
+    except (ValueError, TypeError):
+        return 0.0

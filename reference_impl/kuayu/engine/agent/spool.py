@@ -1,6 +1,6 @@
 """What was acknowledged and not yet forwarded, in an SQLite file.
 
-One thread writes (:mod:`~kuayu.engine.agent.committer`); the forwarder reads on a connection of its own. Samples are
+One thread writes (:mod:`~kuayu.engine.agent.intake`); the forwarder reads on a connection of its own. Samples are
 kept as the bytes that will be sent, so that forwarding neither parses nor builds them. Their numbers follow the order
 of arrival, and a batch is a run of them that travels under one idempotency key; its table is called ``parcel``, as
 files that are there already have it.

@@ -9,16 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kuayu.engine.host import Host
-from kuayu.engine.probes import pytorch
+from kuayu.engine.host import DEVICE_ID, Host
+from kuayu.engine.probes import harness
 from kuayu.engine.probes.all_reduce import probe_all_reduce
-from kuayu.engine.probes.energy import energy
-from kuayu.engine.probes.matmul import ACCELERATOR_PRECISIONS, PROCESSOR_PRECISIONS, probe_matmul
-from kuayu.engine.probes.memory import probe_memory
-from kuayu.engine.probes.repetition import Step
-from kuayu.engine.probes.result import ProbeResult, ProbeUnavailableError, Progress, Skipped
-from kuayu.engine.probes.storage import probe_storage
-from kuayu.engine.processor import DEVICE_ID
+from kuayu.engine.probes.harness import ProbeResult, ProbeUnavailableError, Progress, Skipped, Step, energy
+from kuayu.engine.probes.host_probes import (
+    ACCELERATOR_PRECISIONS,
+    PROCESSOR_PRECISIONS,
+    probe_matmul,
+    probe_memory,
+    probe_storage,
+)
 from kuayu_schemas.models import PrecisionThroughput, Sample, SubjectKind
 
 PROBES: Final = {"matmul": 0.4, "memory": 0.15, "storage": 0.25, "all_reduce": 0.2}
@@ -150,9 +151,9 @@ def _plan(host: Host, storage_path: Path) -> Iterator[_Planned]:
 
 
 def _matmul(budget_s: float, step: Step, *, host: Host, precision: str, device: str, uuid: str | None) -> ProbeResult:
-    cuda = None if uuid is None else pytorch.cuda_index(uuid)
+    cuda = None if uuid is None else harness.cuda_index(uuid)
     return probe_matmul(precision, budget_s, step, device=device, cuda=cuda, joules=energy(host, device))
 
 
 def _memory(budget_s: float, step: Step, *, device: str, uuid: str | None) -> ProbeResult:
-    return probe_memory(budget_s, step, device=device, cuda=None if uuid is None else pytorch.cuda_index(uuid))
+    return probe_memory(budget_s, step, device=device, cuda=None if uuid is None else harness.cuda_index(uuid))

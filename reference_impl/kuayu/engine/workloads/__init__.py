@@ -25,9 +25,18 @@ On processors all of it is tested. On an accelerator it was run once (NVIDIA H10
 for the device and its energy counter work; how parts are chosen was mended after that, and has not been run again.
 """
 
-from kuayu.engine.workloads.corpus import CorpusFileError, fragment, merged, read, write
-from kuayu.engine.workloads.run import GROUP, run_workloads
-from kuayu.engine.workloads.workload import WORKLOADS, WorkloadReport, WorkloadResult
+from kuayu.engine.workloads.workload import (
+    GROUP,
+    WORKLOADS,
+    CorpusFileError,
+    WorkloadReport,
+    WorkloadResult,
+    fragment,
+    merged,
+    read,
+    run_workloads,
+    write,
+)
 
 __all__ = [
     "GROUP",

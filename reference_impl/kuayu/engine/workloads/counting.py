@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from kuayu.engine.workloads.training import Training
+from kuayu.engine.workloads.measurement import Training
 from kuayu.engine.workloads.workload import Workload
 
 _MOVE_NOTHING: Final = frozenset({"device", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
