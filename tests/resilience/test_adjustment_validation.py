@@ -8,7 +8,7 @@ import pytest
 from resilience.adjustment_requests import adjusting, change, job, linked, loaded, shares
 
 from kuayu.refusals import Impossible, Refusal, RepeatedName, UnknownName
-from kuayu.resilience.adjustment import adjustment_validation
+from kuayu.resilience.adjustment import adjustment_planner
 from kuayu.resilience.adjustment.adjustment_planner import adjustment
 
 Json = dict[str, Any]
@@ -88,6 +88,6 @@ def test_low_communication_may_be_rare() -> None:
 
 
 def test_more_than_anybody_waits_for_is_refused_with_what_to_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adjustment_validation, "MAX_PAIRS", 3)
+    monkeypatch.setattr(adjustment_planner, "MAX_PAIRS", 3)
     with pytest.raises(Impossible, match="ask for fewer jobs at once"):
         adjustment(asked())

@@ -5,9 +5,8 @@ import random
 
 import pytest
 
-from kuayu.resilience.logs.anomalies import MIN_LEARNED, Rarity, Sessions, is_calm
-from kuayu.resilience.logs.catalogue import Confidence, Follows, Severity
-from kuayu.resilience.logs.reader import MAX_UNUSUAL, LogReader
+from kuayu.resilience.logs.reader import MAX_UNUSUAL, MIN_LEARNED, LogReader, Rarity, Sessions, is_calm
+from kuayu.resilience.logs.recogniser import Confidence, Follows, Severity
 
 WORK = [(1, 2, 2, 3), (1, 2, 3), (1, 2, 2, 2, 3)]
 

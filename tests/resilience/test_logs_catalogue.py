@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from kuayu.resilience.logs.catalogue import About, Fault, Follows, Verdict, catalogue
 from kuayu.resilience.logs.headers import Channel
-from kuayu.resilience.logs.recogniser import GRAM, WordSearch
+from kuayu.resilience.logs.recogniser import GRAM, About, Fault, Follows, Verdict, WordSearch, catalogue
 from kuayu_training.resilience.logs_lines import LISTS, calm, faulty, judged, verdicts
 
 FAULTS = catalogue().faults

@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.resilience.logs.catalogue import RESOLUTIONS, TEXT, About, Confidence, Follows, Severity, Verdict, catalogue
 from kuayu.resilience.logs.reader import MAX_PENDING_BYTES, LogReader
-from kuayu.resilience.logs.recogniser import REACH
+from kuayu.resilience.logs.recogniser import (
+    REACH,
+    RESOLUTIONS,
+    TEXT,
+    About,
+    Confidence,
+    Follows,
+    Severity,
+    Verdict,
+    catalogue,
+)
 from kuayu_training.resilience.logs_lines import calm
 
 

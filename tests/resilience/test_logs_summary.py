@@ -3,8 +3,8 @@
 import pytest
 
 from kuayu.resilience.logs import reader
-from kuayu.resilience.logs.catalogue import Severity
 from kuayu.resilience.logs.reader import LogReader, Summary
+from kuayu.resilience.logs.recogniser import Severity
 
 XID = "Nov 22 09:58:33 {node} kernel: NVRM: Xid (PCI:0000:{bus}:00): {number}, pid=77\n"
 LINK = "Nov 22 09:58:33 gpu1 kernel: mlx5_core 0000:3b:00.0 {name}: Link {state}\n"

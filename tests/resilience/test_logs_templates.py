@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.resilience.logs.headers import message
-from kuayu.resilience.logs.templates import (
+from kuayu.resilience.logs.reader import (
     MAX_LINE_BYTES,
     MAX_NEW,
     MAX_TOKENS,

@@ -8,7 +8,7 @@ import pytest
 from service.conftest import JsonObject, Service, problem
 
 from kuayu.client import Client, RefusedError
-from kuayu.resilience.adjustment import adjustment_validation
+from kuayu.resilience.adjustment import adjustment_planner
 from kuayu.service import computations
 from kuayu_schemas import schema
 from kuayu_schemas.models import AdjustmentRequest, TriggerKind
@@ -93,9 +93,7 @@ def test_more_than_the_service_takes_on_is_refused_with_what_to_ask_for(shared: 
         request["domains"] = [{"id": name, "level": 0, "loads": [0]} for name in names]
         request["links"] = [link | {"source": one, "target": other} for one in names for other in names if one != other]
         job |= {"shares": [job["shares"][0] | {"domain": name} for name in names], "order": names, "planned": []}
-        request["jobs"] = [
-            job | {"id": f"j-{number}"} for number in range(adjustment_validation.MAX_PAIRS // 64**2 + 1)
-        ]
+        request["jobs"] = [job | {"id": f"j-{number}"} for number in range(adjustment_planner.MAX_PAIRS // 64**2 + 1)]
 
     refused = shared.client.post(ADJUSTMENTS, json=asked(endless))
     assert problem(refused) == "invalid-body"

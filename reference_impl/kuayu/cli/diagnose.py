@@ -19,8 +19,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from kuayu.cli.terminal import USAGE, fail, plain_table
-from kuayu.resilience.logs.catalogue import Follows, Severity, Verdict
 from kuayu.resilience.logs.reader import Group, LogReader, Summary
+from kuayu.resilience.logs.recogniser import Follows, Severity, Verdict
 
 ROWS = 40
 """Different faults that are printed at most."""
@@ -96,8 +96,7 @@ def _cells(group: Group) -> tuple[str, ...]:
 
 
 if TYPE_CHECKING:
-    from kuayu.resilience.logs.reader import LogReader
-    from kuayu.resilience.logs.templates import Miner
+    from kuayu.resilience.logs.reader import LogReader, Miner
 
 PIECE = 1 << 20
 """Bytes read at once."""
@@ -174,7 +173,7 @@ def _interruptible() -> Iterator[None]:
 
 def _library(file: Path | None) -> "Miner | None":
     """The library that a file holds; None where there is no such file yet."""
-    from kuayu.resilience.logs.templates import LibraryError, decode_library
+    from kuayu.resilience.logs.reader import LibraryError, decode_library
 
     if file is None or not file.exists():
         return None
@@ -188,7 +187,7 @@ def _library(file: Path | None) -> "Miner | None":
 
 def _keep(file: Path, reader: "LogReader") -> None:
     """Write the library beside the old one, then put it in its place."""
-    from kuayu.resilience.logs.templates import encode_library
+    from kuayu.resilience.logs.reader import encode_library
 
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -9,7 +9,7 @@
 6. Backup plans and failover plans. How much is answered at once is limited by
    :mod:`kuayu.resilience.recovery.recovery_validation`.
 7. Adjustments of running jobs. How much is answered at once is limited by
-   :mod:`kuayu.resilience.adjustment.adjustment_validation`.
+   :mod:`kuayu.resilience.adjustment.adjustment_planner`.
 8. A pass of the control loop, from the bytes of a snapshot to the steps that follow.
 9. What the schema has judged stays what JSON made of it, and no objects are made; the processes of
    :mod:`kuayu.service.worker_pool` run all of it.

@@ -16,8 +16,8 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from kuayu.resilience.logs.catalogue import Follows, Verdict
 from kuayu.resilience.logs.reader import LogReader
+from kuayu.resilience.logs.recogniser import Follows, Verdict
 
 LISTS = ("held_out", "collected", "later")
 

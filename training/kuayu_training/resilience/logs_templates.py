@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kuayu.resilience.logs.templates import Miner
+from kuayu.resilience.logs.reader import Miner
 
 PUBLISHED = {
     "BGL": 0.9625,

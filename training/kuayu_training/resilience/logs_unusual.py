@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kuayu.resilience.logs.anomalies import Rarity, Sessions, is_calm
-from kuayu.resilience.logs.reader import LogReader
-from kuayu.resilience.logs.templates import Miner
+from kuayu.resilience.logs.reader import LogReader, Miner, Rarity, Sessions, is_calm
 
 Flags = npt.NDArray[np.bool_]
 

@@ -5,8 +5,8 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-from kuayu.resilience.logs.catalogue import Follows, Verdict, catalogue
 from kuayu.resilience.logs.reader import LogReader
+from kuayu.resilience.logs.recogniser import Follows, Verdict, catalogue
 
 
 def recognised(data: Path) -> dict[str, Any]:

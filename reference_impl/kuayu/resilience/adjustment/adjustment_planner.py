@@ -1,31 +1,52 @@
 """The adjustment planner: whether a job is adjusted, to which policy, by which stages, and why.
 
-1. A job is adjusted where it must be (something has changed and it is far from the best policy), and else only where
+1. A request is refused before it is planned for where names are unknown or stand twice, policies do not fit, or sizes
+   are more than can be planned (``check_adjustment``).
+2. A job is adjusted where it must be (something has changed and it is far from the best policy), and else only where
    that pays off soon; a load that is still on its way is waited for.
-2. Targets are the collective in force or the best one, with parts as they are or divided anew; a target comes near the
+3. Targets are the collective in force or the best one, with parts as they are or divided anew; a target comes near the
    best policy and makes most steps until the horizon.
-3. Over no window a job loses more than is allowed. While a stage is carried out no step is made; once it is in force,
+4. Over no window a job loses more than is allowed. While a stage is carried out no step is made; once it is in force,
    more steps are made than before. What a window loses is the pauses that lie in it, less what stages that are in force
    within it have gained.
-4. As long as each stage is quicker than the one before, no window is worse than those that end with a pause: a later
+5. As long as each stage is quicker than the one before, no window is worse than those that end with a pause: a later
    end has gained more.
-5. What nobody tells of a late change counts as all that was allowed.
-6. Reasons say how near the job is to the best policy, what becomes of it, and what that costs.
+6. What nobody tells of a late change counts as all that was allowed.
+7. Reasons say how near the job is to the best policy, what becomes of it, and what that costs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 from kuayu.resilience.adjustment import throughput_model
-from kuayu.resilience.adjustment.adjustment_validation import check_adjustment
-from kuayu.resilience.adjustment.load_levels import Levels, Network, RunningJob, levels_of, running_job
-from kuayu.resilience.adjustment.throughput_model import Pace, Policy, Synchronisation, ThroughputModel, best_pace
+from kuayu.resilience.adjustment.throughput_model import (
+    Levels,
+    Network,
+    Pace,
+    Policy,
+    RunningJob,
+    Synchronisation,
+    ThroughputModel,
+    best_pace,
+    levels_of,
+    running_job,
+)
 from kuayu.resilience.transfers.collectives import HIERARCHICAL, LOW_COMMUNICATION, RING
+from kuayu.resilience.transfers.transfer_validation import (
+    MAX_BANDWIDTH,
+    MAX_BYTES,
+    MAX_SPAN_S,
+    MIN_BANDWIDTH,
+    MIN_BYTES,
+    MIN_SPAN_S,
+)
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
+
 
 TRUST_SHARE = 0.9
 """Share of a stage's gain that is counted on."""
@@ -120,68 +141,6 @@ def stage_timetable(stages: Sequence[Stage], rate: float, soon: float, rules: Lo
     return StageTimetable(tuple(stages), tuple(begins), worst, ready)
 
 
-def _before(rules: LossRules) -> list[Span]:
-    """What counts of the time before: fewer steps, of which less may be lost, and what a late change has cost.
-
-    Nobody tells what a change that came into force lately has cost; it is taken to be all that is allowed, at the end.
-    """
-    slow = [(begin, end, -rules.allowance * (1.0 - share)) for begin, end, share in rules.past]
-    if rules.changed_s is None or rules.changed_s >= rules.window_s:
-        return slow
-    may = rules.allowance * rules.window_s
-    high = -rules.changed_s if rules.changed_s > 0.0 else may  # on its way, it may go on for as long
-    low = high - may
-    earlier = [(begin, min(end, low), gain) for begin, end, gain in slow if begin < low]
-    later = [(max(begin, high), end, gain) for begin, end, gain in slow if end > high]
-    return [*earlier, (low, high, -1.0), *later]
-
-
-def _gain(rate: float, before: float) -> float:
-    """Steps gained each second, as a share of those before; as many as count where there were none."""
-    return rate / before - 1.0 if before > 0.0 else 1.0
-
-
-def _begin(lived: Sequence[Span], ready: float, gain: float, pause: float, window: float, may: float) -> float:
-    """The first instant at which a pause may begin; as soon as it can where waiting does not help.
-
-    While it is waited for, the window that ends with the pause moves on: what the last stage gains comes in, and what
-    was before goes out.
-    """
-    low = ready + pause - window
-    over = min(pause, window) + _lost(lived, low, ready) - may - _SAME * window
-    begin = ready
-    if pause <= 0.0 or over <= 0.0 or low >= ready:
-        return ready
-    for ends, gone in _pieces(lived, low, ready):
-        falls, lasts = gain - gone, ends - low
-        if falls > 0.0 and over <= falls * lasts:
-            return begin + over / falls
-        over, begin, low = over - falls * lasts, begin + lasts, ends
-    return ready
-
-
-def _pieces(lived: Sequence[Span], low: float, high: float) -> Iterator[tuple[float, float]]:
-    """Where each piece of some time ends, and what is gained in it; nothing where nothing is known."""
-    for begin, end, gain in lived:
-        if end <= low:
-            continue
-        if begin > low:
-            yield begin, 0.0
-        yield end, gain
-        low = end
-    if low < high:
-        yield high, 0.0
-
-
-def _lost(lived: Sequence[Span], low: float, high: float) -> float:
-    """Seconds of the speed before that are lost over a window."""
-    lost = 0.0
-    for begin, end, gain in lived:
-        if end > low and begin < high:
-            lost -= gain * ((min(high, end)) - (max(low, begin)))
-    return lost
-
-
 HORIZON_WINDOWS = 6.0
 """Windows ahead over which steps are counted; load and latency change again some time."""
 
@@ -268,70 +227,6 @@ def plan_stages(job: RunningJob, aim: BestPolicy, rules: LossRules) -> Adjustmen
             if at_once:
                 break  # nothing is gained by stages
     return _chosen(found, GENTLE_ENOUGH * rules.allowance)
-
-
-def _chosen(found: list[AdjustmentOption], gentle: float) -> AdjustmentOption | None:
-    """The option of most steps in the best group that has any; of little loss, where that costs few steps."""
-    for allowed, near in ((True, GOOD_SHARE), (True, ENOUGH_SHARE), (False, GOOD_SHARE), (False, 0.0)):
-        group = [option for option in found if option.allowed >= allowed and option.near >= near]
-        if group and not allowed:
-            return min(group, key=lambda option: (option.timetable.loss, -option.steps))
-        if group:
-            most = max(group, key=lambda option: option.steps)
-            gently = [
-                option for option in group if option.timetable.loss <= gentle and option.steps >= PATIENT * most.steps
-            ]
-            return max(gently, key=lambda option: option.steps) if gently else most
-    return None
-
-
-def _targets(job: RunningJob, aim: BestPolicy) -> Iterator[Policy]:
-    """Policies that are worth a look: the way in force or the best one, parts as they are or divided anew."""
-    divisions = [job.policy.parts]
-    divisions += [
-        tuple(throughput_model.near_division(job.policy.parts, job.soon.finite, aim.step_s * (1.0 + tolerance)))
-        for tolerance in TOLERANCES
-    ]
-    ways = dict.fromkeys((job.policy.way, aim.pace.way))
-    targets = [Policy(parts, way) for way in ways for parts in dict.fromkeys(divisions)]
-    others = [target for target in targets if target != job.policy]
-    if others or job.outlook == job.policy:
-        yield from others
-    else:
-        yield job.policy  # which takes back what is planned
-
-
-def _ways_there(job: RunningJob, target: Policy, rules: LossRules) -> Iterator[list[Stage]]:
-    """Stages that lead to a policy: all at once, parts in several goes, and the switch before or after."""
-    yield _stages(job, [target])
-    now, moved = job.policy, throughput_model.moved_parts(job.policy.parts, target.parts)
-    if not moved:
-        return
-    may = rules.allowance * rules.window_s
-    fewest = ceil(min(moved * job.move_s / may, MAX_STAGES)) if may > 0.0 else MAX_STAGES
-    switches = target.way != now.way
-    for goes in dict.fromkeys(min(count, moved, MAX_STAGES) for count in (max(1, fewest), fewest + 1, 2 * fewest)):
-        between = [
-            tuple(throughput_model.partial_division(now.parts, target.parts, job.soon.finite, moved * go // goes))
-            for go in range(1, goes)
-        ]
-        divisions = [*between, target.parts]
-        if not switches:
-            if goes > 1:
-                yield _stages(job, [Policy(parts, now.way) for parts in divisions])
-            continue
-        yield _stages(job, [Policy(now.parts, target.way), *(Policy(parts, target.way) for parts in divisions)])
-        yield _stages(job, [*(Policy(parts, now.way) for parts in divisions), target])
-
-
-def _stages(job: RunningJob, policies: list[Policy]) -> list[Stage]:
-    made, before = [], job.policy
-    for policy in policies:
-        pause = throughput_model.moved_parts(before.parts, policy.parts) * job.move_s
-        pause += job.switch_s if policy.way != before.way else 0.0
-        made.append(Stage(policy, pause, job.now.rate(policy), job.soon.rate(policy)))
-        before = policy
-    return made
 
 
 WINDOW_PIECES = 8
@@ -423,22 +318,6 @@ def decide(job: RunningJob, rules: LossRules, found: Levels) -> Decision:
     return Decision(rate, outlook, stages[-1][1].rate, now.rate, stages, made)
 
 
-def _share(rate: float, best_rate: float) -> float:
-    return rate / best_rate if best_rate > 0.0 else 1.0
-
-
-def _repays(job: RunningJob, made: AdjustmentOption, rules: LossRules) -> bool:
-    """Whether more steps are made soon than without, pauses included, and no window loses too much meanwhile."""
-    return made.allowed and made.steps > job.soon.rate(job.outlook) * HORIZON_WINDOWS * rules.window_s
-
-
-def _kept(job: RunningJob, made: AdjustmentOption, near: float, rules: LossRules, found: Levels) -> bool:
-    """Whether the job keeps enough of the best rate while it is adjusted, or has a fresh reason not to."""
-    settles = job.changed_s is not None and job.changed_s <= SETTLING_WINDOWS * rules.window_s
-    fresh = found.fresh or bool(found.triggers) or settles
-    return fresh or near < KEPT_SHARE or near * (1.0 - made.timetable.loss) >= KEPT_SHARE
-
-
 COLLECTIVE_NAMES = {RING: "a ring", HIERARCHICAL: "a hierarchical collective", LOW_COMMUNICATION: "low communication"}
 
 
@@ -458,6 +337,211 @@ def reasons(job: RunningJob, decision: Decision) -> Iterator[str]:
         else:
             yield from _changes(job, decision.made)
             yield _cost(decision.made)
+
+
+METHOD: "documents.AdjustmentMethod" = {"name": "kuayu-staged-rebalancing", "version": "1.0.0"}
+
+
+def adjustment(request: "documents.AdjustmentRequest") -> "documents.Adjustment":
+    """Tell whether and how to adjust the policies of running jobs.
+
+    Returns:
+        An answer that follows from the request and from nothing else.
+
+    Raises:
+        kuayu.refusals.RepeatedName: Domains, links, jobs or the shares of a job share a name.
+        kuayu.refusals.UnknownName: A share, an order or a link names a domain that is not there.
+        kuayu.refusals.Impossible: Members contradict each other, or there is more than can be looked at at once.
+    """
+    check_adjustment(request)
+    found = levels_of(request)
+    network = Network(request, found.latencies_s)
+    decisions = []
+    for running in request["jobs"]:
+        job = running_job(running, request, network, found)
+        rules = LossRules(request["window"], request["allowance"], job.changed_s)
+        decisions.append(_told(job, decide(job, rules, found)))
+    return {"revision": request["revision"], "method": METHOD, "triggers": found.triggers, "jobs": decisions}
+
+
+QUICKEST = 1e-9
+"""Seconds of a part below which nobody computes one."""
+
+MAX_PAIRS = 450_000
+"""Most pairs of a job's domains that are looked at, over all jobs."""
+
+_TOO_LONG = "longer than anybody can foresee"
+_TOO_SHORT = "shorter than anybody can tell"
+_TOO_MUCH = "more than a double tells apart"
+
+
+def check_adjustment(request: "documents.AdjustmentRequest") -> None:
+    """Check a request to adjust jobs.
+
+    Raises:
+        RepeatedName: Domains, links, jobs or the shares of a job share a name.
+        UnknownName: A share, an order or a link names a domain that is not there.
+        Impossible: Members contradict each other, or there is more than can be looked at at once.
+    """
+    domains, links, jobs = request["domains"], request["links"], request["jobs"]
+    found = repeated("/domains", [entry["id"] for entry in domains])
+    found += repeated("/links", [f"{entry['source']} to {entry['target']}" for entry in links], "/target")
+    found += repeated("/jobs", [entry["id"] for entry in jobs])
+    for index, job in enumerate(jobs):
+        found += repeated(f"/jobs/{index}/shares", [entry["domain"] for entry in job["shares"]], "/domain")
+    refuse(RepeatedName, found)
+    refuse(UnknownName, _unknown(request, {entry["id"] for entry in domains}))
+    joined = {(link["source"], link["target"]) for link in links}
+    wrong = [*_spans(request, "", ("interval", "patience", "window")), *_links(links)]
+    for index, job in enumerate(jobs):
+        wrong += _job(job, f"/jobs/{index}", joined)
+    refuse(Impossible, wrong)
+    pairs = sum(len(job["shares"]) ** 2 for job in jobs)
+    if pairs > MAX_PAIRS:
+        hint = "ask for fewer jobs at once"
+        raise Impossible([("/jobs", f"{pairs} pairs of domains of jobs, where {MAX_PAIRS} are the most; {hint}")])
+
+
+def _before(rules: LossRules) -> list[Span]:
+    """What counts of the time before: fewer steps, of which less may be lost, and what a late change has cost.
+
+    Nobody tells what a change that came into force lately has cost; it is taken to be all that is allowed, at the end.
+    """
+    slow = [(begin, end, -rules.allowance * (1.0 - share)) for begin, end, share in rules.past]
+    if rules.changed_s is None or rules.changed_s >= rules.window_s:
+        return slow
+    may = rules.allowance * rules.window_s
+    high = -rules.changed_s if rules.changed_s > 0.0 else may  # on its way, it may go on for as long
+    low = high - may
+    earlier = [(begin, min(end, low), gain) for begin, end, gain in slow if begin < low]
+    later = [(max(begin, high), end, gain) for begin, end, gain in slow if end > high]
+    return [*earlier, (low, high, -1.0), *later]
+
+
+def _gain(rate: float, before: float) -> float:
+    """Steps gained each second, as a share of those before; as many as count where there were none."""
+    return rate / before - 1.0 if before > 0.0 else 1.0
+
+
+def _begin(lived: Sequence[Span], ready: float, gain: float, pause: float, window: float, may: float) -> float:
+    """The first instant at which a pause may begin; as soon as it can where waiting does not help.
+
+    While it is waited for, the window that ends with the pause moves on: what the last stage gains comes in, and what
+    was before goes out.
+    """
+    low = ready + pause - window
+    over = min(pause, window) + _lost(lived, low, ready) - may - _SAME * window
+    begin = ready
+    if pause <= 0.0 or over <= 0.0 or low >= ready:
+        return ready
+    for ends, gone in _pieces(lived, low, ready):
+        falls, lasts = gain - gone, ends - low
+        if falls > 0.0 and over <= falls * lasts:
+            return begin + over / falls
+        over, begin, low = over - falls * lasts, begin + lasts, ends
+    return ready
+
+
+def _pieces(lived: Sequence[Span], low: float, high: float) -> Iterator[tuple[float, float]]:
+    """Where each piece of some time ends, and what is gained in it; nothing where nothing is known."""
+    for begin, end, gain in lived:
+        if end <= low:
+            continue
+        if begin > low:
+            yield begin, 0.0
+        yield end, gain
+        low = end
+    if low < high:
+        yield high, 0.0
+
+
+def _lost(lived: Sequence[Span], low: float, high: float) -> float:
+    """Seconds of the speed before that are lost over a window."""
+    lost = 0.0
+    for begin, end, gain in lived:
+        if end > low and begin < high:
+            lost -= gain * ((min(high, end)) - (max(low, begin)))
+    return lost
+
+
+def _chosen(found: list[AdjustmentOption], gentle: float) -> AdjustmentOption | None:
+    """The option of most steps in the best group that has any; of little loss, where that costs few steps."""
+    for allowed, near in ((True, GOOD_SHARE), (True, ENOUGH_SHARE), (False, GOOD_SHARE), (False, 0.0)):
+        group = [option for option in found if option.allowed >= allowed and option.near >= near]
+        if group and not allowed:
+            return min(group, key=lambda option: (option.timetable.loss, -option.steps))
+        if group:
+            most = max(group, key=lambda option: option.steps)
+            gently = [
+                option for option in group if option.timetable.loss <= gentle and option.steps >= PATIENT * most.steps
+            ]
+            return max(gently, key=lambda option: option.steps) if gently else most
+    return None
+
+
+def _targets(job: RunningJob, aim: BestPolicy) -> Iterator[Policy]:
+    """Policies that are worth a look: the way in force or the best one, parts as they are or divided anew."""
+    divisions = [job.policy.parts]
+    divisions += [
+        tuple(throughput_model.near_division(job.policy.parts, job.soon.finite, aim.step_s * (1.0 + tolerance)))
+        for tolerance in TOLERANCES
+    ]
+    ways = dict.fromkeys((job.policy.way, aim.pace.way))
+    targets = [Policy(parts, way) for way in ways for parts in dict.fromkeys(divisions)]
+    others = [target for target in targets if target != job.policy]
+    if others or job.outlook == job.policy:
+        yield from others
+    else:
+        yield job.policy  # which takes back what is planned
+
+
+def _ways_there(job: RunningJob, target: Policy, rules: LossRules) -> Iterator[list[Stage]]:
+    """Stages that lead to a policy: all at once, parts in several goes, and the switch before or after."""
+    yield _stages(job, [target])
+    now, moved = job.policy, throughput_model.moved_parts(job.policy.parts, target.parts)
+    if not moved:
+        return
+    may = rules.allowance * rules.window_s
+    fewest = ceil(min(moved * job.move_s / may, MAX_STAGES)) if may > 0.0 else MAX_STAGES
+    switches = target.way != now.way
+    for goes in dict.fromkeys(min(count, moved, MAX_STAGES) for count in (max(1, fewest), fewest + 1, 2 * fewest)):
+        between = [
+            tuple(throughput_model.partial_division(now.parts, target.parts, job.soon.finite, moved * go // goes))
+            for go in range(1, goes)
+        ]
+        divisions = [*between, target.parts]
+        if not switches:
+            if goes > 1:
+                yield _stages(job, [Policy(parts, now.way) for parts in divisions])
+            continue
+        yield _stages(job, [Policy(now.parts, target.way), *(Policy(parts, target.way) for parts in divisions)])
+        yield _stages(job, [*(Policy(parts, now.way) for parts in divisions), target])
+
+
+def _stages(job: RunningJob, policies: list[Policy]) -> list[Stage]:
+    made, before = [], job.policy
+    for policy in policies:
+        pause = throughput_model.moved_parts(before.parts, policy.parts) * job.move_s
+        pause += job.switch_s if policy.way != before.way else 0.0
+        made.append(Stage(policy, pause, job.now.rate(policy), job.soon.rate(policy)))
+        before = policy
+    return made
+
+
+def _share(rate: float, best_rate: float) -> float:
+    return rate / best_rate if best_rate > 0.0 else 1.0
+
+
+def _repays(job: RunningJob, made: AdjustmentOption, rules: LossRules) -> bool:
+    """Whether more steps are made soon than without, pauses included, and no window loses too much meanwhile."""
+    return made.allowed and made.steps > job.soon.rate(job.outlook) * HORIZON_WINDOWS * rules.window_s
+
+
+def _kept(job: RunningJob, made: AdjustmentOption, near: float, rules: LossRules, found: Levels) -> bool:
+    """Whether the job keeps enough of the best rate while it is adjusted, or has a fresh reason not to."""
+    settles = job.changed_s is not None and job.changed_s <= SETTLING_WINDOWS * rules.window_s
+    fresh = found.fresh or bool(found.triggers) or settles
+    return fresh or near < KEPT_SHARE or near * (1.0 - made.timetable.loss) >= KEPT_SHARE
 
 
 def _near(rate: float, best_rate: float) -> str:
@@ -490,31 +574,6 @@ def _cost(made: AdjustmentOption) -> str:
     return f"No way was found by which a window loses no more than it may; by this one it loses up to {loss:.0%}."
 
 
-METHOD: "documents.AdjustmentMethod" = {"name": "kuayu-staged-rebalancing", "version": "1.0.0"}
-
-
-def adjustment(request: "documents.AdjustmentRequest") -> "documents.Adjustment":
-    """Tell whether and how to adjust the policies of running jobs.
-
-    Returns:
-        An answer that follows from the request and from nothing else.
-
-    Raises:
-        kuayu.refusals.RepeatedName: Domains, links, jobs or the shares of a job share a name.
-        kuayu.refusals.UnknownName: A share, an order or a link names a domain that is not there.
-        kuayu.refusals.Impossible: Members contradict each other, or there is more than can be looked at at once.
-    """
-    check_adjustment(request)
-    found = levels_of(request)
-    network = Network(request, found.latencies_s)
-    decisions = []
-    for running in request["jobs"]:
-        job = running_job(running, request, network, found)
-        rules = LossRules(request["window"], request["allowance"], job.changed_s)
-        decisions.append(_told(job, decide(job, rules, found)))
-    return {"revision": request["revision"], "method": METHOD, "triggers": found.triggers, "jobs": decisions}
-
-
 def _told(job: RunningJob, decision: Decision) -> "documents.JobAdjustment":
     return {
         "job": job.name,
@@ -532,3 +591,95 @@ def _told(job: RunningJob, decision: Decision) -> "documents.JobAdjustment":
         ],
         "reasons": list(reasons(job, decision)),
     }
+
+
+def _unknown(request: "documents.AdjustmentRequest", known: set[str]) -> Iterator[Complaint]:
+    for index, link in enumerate(request["links"]):
+        yield from _among([link["source"]], known, [f"/links/{index}/source"])
+        yield from _among([link["target"]], known, [f"/links/{index}/target"])
+    for index, job in enumerate(request["jobs"]):
+        place, names = f"/jobs/{index}", [share["domain"] for share in job["shares"]]
+        yield from _among(names, known, [f"{place}/shares/{number}/domain" for number in range(len(names))])
+        for where, policy in _policies(job, place):
+            order = policy["order"]
+            yield from _among(order, known, [f"{where}/order/{number}" for number in range(len(order))])
+
+
+def _among(names: Sequence[str], known: set[str], places: Sequence[str]) -> Iterator[Complaint]:
+    for name, place in zip(names, places, strict=True):
+        if name not in known:
+            yield place, f"{name} is not among the domains"
+
+
+def _policies(
+    job: "documents.AdjustedJob", place: str
+) -> "Iterator[tuple[str, documents.AdjustedJob | documents.PolicyChange]]":
+    """The policy in force and those that are planned, each with its place."""
+    yield place, job
+    yield from ((f"{place}/planned/{number}", policy) for number, policy in enumerate(job.get("planned") or ()))
+
+
+def _links(links: "Sequence[documents.DelayedLink]") -> Iterator[Complaint]:
+    for index, link in enumerate(links):
+        if link["source"] == link["target"]:
+            yield f"/links/{index}/target", "a link leads from one domain to another"
+        if link["bandwidth"] > MAX_BANDWIDTH:
+            yield f"/links/{index}/bandwidth", _TOO_MUCH
+        if link["level"] > MAX_SPAN_S:
+            yield f"/links/{index}/level", _TOO_LONG
+        if max(link["latencies"]) > MAX_SPAN_S:
+            far = [number for number, latency in enumerate(link["latencies"]) if latency > MAX_SPAN_S]
+            yield from ((f"/links/{index}/latencies/{number}", _TOO_LONG) for number in far)
+
+
+def _job(job: "documents.AdjustedJob", place: str, joined: set[tuple[str, str]]) -> Iterator[Complaint]:
+    names = [share["domain"] for share in job["shares"]]
+    bare = next(((one, other) for one in names for other in names if one != other and (one, other) not in joined), None)
+    if bare is not None:
+        yield f"{place}/shares/{names.index(bare[1])}/domain", f"there is no link from {bare[0]} to {bare[1]}"
+    yield from _sizes(job, place)
+    for where, policy in _policies(job, place):
+        if sorted(policy["order"]) != sorted(names):
+            yield f"{where}/order", "it does not hold every domain once"
+        if policy["period"] != 1 and policy["collective"] != LOW_COMMUNICATION:
+            yield f"{where}/period", "only where communication is low, steps lie between exchanges over domains"
+    yield from _planned(job, place)
+
+
+def _sizes(job: "documents.AdjustedJob", place: str) -> Iterator[Complaint]:
+    for number, share in enumerate(job["shares"]):
+        if not QUICKEST <= share["part_time"] <= MAX_SPAN_S:
+            yield f"{place}/shares/{number}/part_time", _TOO_SHORT if share["part_time"] < QUICKEST else _TOO_LONG
+    if not MIN_BYTES <= job["exchange"] <= MAX_BYTES:
+        yield f"{place}/exchange", "less than a byte" if job["exchange"] < MIN_BYTES else _TOO_MUCH
+    if not MIN_BANDWIDTH <= job["node_bandwidth"] <= MAX_BANDWIDTH:
+        yield (
+            f"{place}/node_bandwidth",
+            "less than a bit a second" if job["node_bandwidth"] < MIN_BANDWIDTH else _TOO_MUCH,
+        )
+    times = {"node_latency": job["node_latency"], "move_time": job["move_time"], "switch_time": job["switch_time"]}
+    for name, time in times.items():
+        if time > MAX_SPAN_S:
+            yield f"{place}/{name}", _TOO_LONG
+
+
+def _planned(job: "documents.AdjustedJob", place: str) -> Iterator[Complaint]:
+    """Changes that are planned: of the same parts, and one after the other."""
+    total, before = sum(policy["parts"] for policy in job["shares"]), 0.0
+    for number, policy in enumerate(job.get("planned") or ()):
+        where, parts = f"{place}/planned/{number}", policy["parts"]
+        if len(parts) != len(job["shares"]):
+            yield f"{where}/parts", f"{len(parts)} numbers, where the job has {len(job['shares'])} shares"
+        elif min(parts) < 1:
+            yield f"{where}/parts/{parts.index(min(parts))}", "each domain computes a part at least"
+        elif sum(parts) != total:
+            yield f"{where}/parts", f"{sum(parts)} parts, where a step has {total}"
+        if policy["after"] < before:
+            yield f"{where}/after", "sooner than the change before it"
+        before = policy["after"]
+
+
+def _spans(whole: Mapping[str, Any], place: str, names: Sequence[str]) -> Iterator[Complaint]:
+    for name in names:
+        if not MIN_SPAN_S <= whole[name] <= MAX_SPAN_S:
+            yield f"{place}/{name}", _TOO_SHORT if whole[name] < MIN_SPAN_S else _TOO_LONG

@@ -33,8 +33,7 @@ from kuayu.resilience.detection import (
 )
 from kuayu.resilience.detection.records import Flags
 from kuayu.resilience.faults.membership import Membership, PendingNodes, RankName
-from kuayu.resilience.logs.catalogue import Follows, Verdict
-from kuayu.resilience.logs.recogniser import recogniser
+from kuayu.resilience.logs.recogniser import Follows, Verdict, recogniser
 from kuayu_schemas.models import FaultKind
 
 if TYPE_CHECKING:

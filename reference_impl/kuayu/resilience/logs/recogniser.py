@@ -1,41 +1,38 @@
-"""Recognition of known faults: a search for fixed words over whole blocks, then a pattern where one was found.
+"""Recognition of known faults in logs: the catalogue of their forms with its sources, and the search for them.
 
-1. Fixed words are found at the speed of memory, and lines without any cost nothing more. Of each word four bytes are
-   taken, the rarest in ordinary text; all places of a block are looked up by a hash of the four bytes there, and where
-   they are those of a word, the whole word is compared (R. Karp, M. Rabin, "Efficient randomized pattern-matching
-   algorithms", IBM Journal of Research and Development 31, 1987; with Knuth's multiplicative hash).
-2. A pattern must stand where the message of its line begins, behind a header of the channel that the fault's source
-   writes to (``headers``): what is quoted, printed as a sample or talked about has none.
-3. What a form without its header may tell is counted and drains nothing.
-4. Patterns look only at ``REACH`` bytes before and after a word, and none has a repetition within a repetition, so that
+1. ``faults/*.yaml`` has forms of lines with their sources, ``xids.csv`` the numbers of Xids. Sentences there are the
+   project's own; each fact names where it is documented. What follows from an Xid follows from the resolution that
+   NVIDIA's catalogue gives it.
+2. In patterns ``%pci%`` stands for a PCI address, which is the subject. Examples of each fault are ``told``; those of
+   ``not_told`` have some of its words and must not be told as it.
+3. How sure a verdict is has three grades of evidence rather than a number that nobody has measured.
+4. Fixed words are found at the speed of memory, and lines without any cost nothing more; a pattern is tried where one
+   was found. Of each word four bytes are taken, the rarest in ordinary text; all places of a block are looked up by a
+   hash of the four bytes there, and where they are those of a word, the whole word is compared (R. Karp, M. Rabin,
+   "Efficient randomized pattern-matching algorithms", IBM Journal of Research and Development 31, 1987; with Knuth's
+   multiplicative hash).
+5. A pattern must stand where the message of its line begins, behind a header of the channel that the fault's source
+   writes to (``headers``): what is quoted, printed as a sample or talked about has none. What a form without its header
+   may tell is counted and drains nothing.
+6. Patterns look only at ``REACH`` bytes before and after a word, and none has a repetition within a repetition, so that
    no line takes long.
 """
 
 import bisect
+import csv
 import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum, StrEnum
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import yaml
 
-from kuayu.resilience.logs.catalogue import (
-    RECOVERY_SOURCE,
-    RESOLUTIONS,
-    TEXT,
-    XID_SOURCE,
-    About,
-    Catalogue,
-    Confidence,
-    Evidence,
-    Fault,
-    Follows,
-    Severity,
-    Verdict,
-    catalogue,
-)
 from kuayu.resilience.logs.headers import KERNEL, Before, Channel, Start, Starts, host_of, starts
 
 GRAM = 4
@@ -46,7 +43,6 @@ _FACTOR = np.uint32(0x9E3779B1)
 
 _USUAL = {byte: place for place, byte in enumerate(b"zqjxk'[]<>()#/v0123456789:-,.bygpwfmucdlhrsniaote ")}
 """Bytes from rare to frequent in text in lower case; what is not named is rarer still."""
-
 
 _EVERYWHERE = b" kernel: gpu nvidia device driver version task process memory job node error failed link info python "
 """Words of logs without any fault; four bytes of them would be found in nearly every line."""
@@ -92,17 +88,6 @@ class WordSearch:
                         yield places, word
 
 
-def _hash(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    hashed: npt.NDArray[np.uint32] = (values * _FACTOR) >> np.uint32(32 - _BITS)
-    return hashed
-
-
-def _usual(gram: bytes) -> tuple[bool, int, int]:
-    """How usual four bytes are: whether words of all logs have them, by the sum over them, by the rarest of them."""
-    places = [_USUAL.get(byte, -1) for byte in gram]
-    return gram in _EVERYWHERE, sum(places), min(places)
-
-
 REACH = 1024
 """Bytes before and after a word within which a line must tell a fault."""
 
@@ -111,6 +96,23 @@ MAX_IN_LINE = 64
 
 BEFORE_LINES, BEFORE_BYTES = 16, 2048
 """Lines, and bytes, before a line in which the subject of its fault may stand."""
+
+
+class Follows(StrEnum):
+    """What follows from a fault, from least to most.
+
+    A job's own fault, such as asking for too much memory, never makes more than ``RESTART`` follow.
+    """
+
+    NONE = "none"
+    """Nothing to do for a scheduler; perhaps for the author of the program."""
+    WATCH = "watch"
+    """Count it; alone it is no reason to act."""
+    RESTART = "restart"
+    """The job is lost and may be started again where it was."""
+    DRAIN = "drain"
+    """The device or node must be reset or repaired; its jobs go on elsewhere."""
+
 
 _ORDER = tuple(Follows)
 
@@ -154,6 +156,152 @@ class _Line:
     end: int
     number: int
     cut: bool
+
+
+class Severity(IntEnum):
+    """How bad a fault is; larger is worse."""
+
+    INFO = 0
+    WARNING = 1
+    CRITICAL = 2
+
+
+class About(StrEnum):
+    """What a fault is about."""
+
+    DEVICE = "device"
+    NODE = "node"
+    JOB = "job"
+    LINK = "link"
+    STORAGE = "storage"
+
+
+class Confidence(StrEnum):
+    """How sure a verdict is; three grades of evidence rather than a number that nobody has measured."""
+
+    CERTAIN = "certain"
+    """The line has a documented form, and the catalogue knows what it names."""
+    LIKELY = "likely"
+    """The line has documented words, or the form names a number that the catalogue lacks."""
+    POSSIBLE = "possible"
+    """The line is only unlike what was usual."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact is documented."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The line that told it.
+
+    Attributes:
+        line: Its number, from 1.
+        text: Its text, at most ``TEXT`` characters around what told it; bytes that are no UTF-8 stand
+            with a backslash and their value.
+        template: Its template, where templates are mined.
+    """
+
+    line: int
+    text: str
+    template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A fault that a line tells.
+
+    Attributes:
+        code: Which fault, such as ``xid.79`` or ``nccl.timeout``.
+        kind: Its class: ecc, bus, driver, engine, nvlink, nccl, hccl, memory, network, storage, host or anomaly.
+        severity: How bad it is.
+        about: What it is about.
+        subject: Name of that in the line, such as a PCI address, an interface or a rank; None where it is not told.
+        node: Host that the line's header names, or None.
+        follows: What follows from it.
+        what: What it is, in words.
+        confidence: How sure it is.
+        evidence: The line.
+        source: Where the fact is documented; None for what is only unusual.
+    """
+
+    code: str
+    kind: str
+    severity: Severity
+    about: About
+    subject: str | None
+    node: str | None
+    follows: Follows
+    what: str
+    confidence: Confidence
+    evidence: Evidence
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault that lines of one form tell.
+
+    Attributes:
+        code: Its name.
+        vendor: Whose form it is.
+        channel: Who must have written the line.
+        bare: Of the kernel's channel, whether the form names driver and device so that it needs no header.
+        programs: Of the system's channel, names that its header may have.
+        needles: Lower-case bytes of which a line has at least one.
+        pattern: With what the line's message begins, in lower case. The groups ``subject``, ``number`` and ``grade``
+            are read where they are; ``subject2`` where the subject stands elsewhere in another form of the line.
+        subject_before: With what the message of a line shortly before begins that names the subject, or None.
+        certain: Whether the form is documented, and not only its words.
+        told: Lines that tell it.
+        not_told: Lines that do not.
+    """
+
+    code: str
+    vendor: str
+    kind: str
+    severity: Severity
+    about: About
+    follows: Follows
+    what: str
+    channel: Channel
+    bare: bool
+    programs: frozenset[bytes]
+    needles: tuple[bytes, ...]
+    pattern: re.Pattern[bytes]
+    subject_before: re.Pattern[bytes] | None
+    certain: bool
+    source: Source
+    told: tuple[str, ...]
+    not_told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Xid:
+    """What NVIDIA's catalogue tells of an Xid: its kind, the resolution named there, and what it is."""
+
+    kind: str
+    resolution: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All that is known.
+
+    Attributes:
+        faults: In order of precedence: of two that one place of a line tells, the first counts.
+        xids: By number.
+        sources: By name.
+    """
+
+    faults: tuple[Fault, ...]
+    xids: dict[int, Xid]
+    sources: dict[str, Source]
 
 
 class Recogniser:
@@ -276,6 +424,85 @@ class Recogniser:
         )
 
 
+_ACTION = re.compile(rb"changed from [^()\n]{1,40}\([^()\n]{1,40}\) to [^()\n]{1,40}\(([^()\n]{1,40})\)")
+
+
+@functools.cache
+def recogniser() -> Recogniser:
+    """The recogniser of the catalogue that comes with the package."""
+    return Recogniser()
+
+
+def shown(block: bytes, begin: int, end: int, around: int) -> str:
+    """The text of a line, or what stands around a place in it where it is long."""
+    if end - begin > TEXT:
+        begin, end = max(begin, around - TEXT // 4), min(end, around + 3 * TEXT // 4)
+    text = block[begin:end].decode("utf-8", "backslashreplace").rstrip("\r\n")
+    if text.isprintable():
+        return text[:TEXT]
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)[:TEXT]
+
+
+TEXT = 512
+"""Characters of a line that evidence keeps."""
+
+XID_SOURCE, RECOVERY_SOURCE = "xid", "recovery"
+
+FILES = ("nvidia", "amd", "ascend", "torch", "nccl", "host", "network", "storage", "schedulers")
+"""Files of the catalogue in order of precedence: what tells of a device comes before what tells of a job."""
+
+_PCI = r"(?P<subject>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
+
+RESOLUTIONS: dict[str, tuple[Severity, Follows]] = {
+    "IGNORE": (Severity.INFO, Follows.WATCH),
+    "UPDATE_SWFW": (Severity.WARNING, Follows.WATCH),
+    "CONTACT_SUPPORT": (Severity.WARNING, Follows.WATCH),
+    "XID_154": (Severity.INFO, Follows.WATCH),
+    "RESTART_APP": (Severity.WARNING, Follows.RESTART),
+    "RESET_GPU": (Severity.CRITICAL, Follows.DRAIN),
+    "RESTART_VM": (Severity.CRITICAL, Follows.DRAIN),
+    "RESTART_BM": (Severity.CRITICAL, Follows.DRAIN),
+    "CHECK_MECHANICALS": (Severity.CRITICAL, Follows.DRAIN),
+    "NVLINK5": (Severity.CRITICAL, Follows.DRAIN),
+}
+"""What follows from the resolutions of NVIDIA's catalogue.
+
+A GPU can be reset only when no program runs on it, so that the device is drained. The work flow of NVLink 5 begins with
+whether the line says ``Nonfatal``, which the recogniser reads.
+"""
+
+
+@functools.cache
+def catalogue() -> Catalogue:
+    """The catalogue that comes with the package."""
+    folder = files(__package__)
+    faults: list[Fault] = []
+    sources: dict[str, Source] = {}
+    for name in FILES:
+        read: dict[str, Any] = yaml.load((folder / "faults" / f"{name}.yaml").read_text("utf-8"), _LOADER)  # noqa: S506 - a safe one
+        own = {key: Source(**source) for key, source in read["sources"].items()}
+        sources |= own
+        faults += (_fault(fault, read["vendor"], own) for fault in read["faults"])
+    rows = csv.DictReader((folder / "xids.csv").read_text("utf-8").splitlines())
+    xids = {int(row["xid"]): Xid(row["kind"], row["resolution"], row["what"]) for row in rows}
+    return Catalogue(tuple(faults), xids, sources)
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""LibYAML is twenty times as fast, where it is there."""
+
+
+def _hash(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    hashed: npt.NDArray[np.uint32] = (values * _FACTOR) >> np.uint32(32 - _BITS)
+    return hashed
+
+
+def _usual(gram: bytes) -> tuple[bool, int, int]:
+    """How usual four bytes are: whether words of all logs have them, by the sum over them, by the rarest of them."""
+    places = [_USUAL.get(byte, -1) for byte in gram]
+    return gram in _EVERYWHERE, sum(places), min(places)
+
+
 def _match(
     fault: Fault, low: bytes, hit: int, stop: int, begins: Starts
 ) -> tuple[re.Match[bytes], Follows, bool] | None:
@@ -348,15 +575,6 @@ def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> s
     return None
 
 
-_ACTION = re.compile(rb"changed from [^()\n]{1,40}\([^()\n]{1,40}\) to [^()\n]{1,40}\(([^()\n]{1,40})\)")
-
-
-@functools.cache
-def recogniser() -> Recogniser:
-    """The recogniser of the catalogue that comes with the package."""
-    return Recogniser()
-
-
 def _recovery(rest: bytes) -> tuple[Severity, Follows]:
     """What follows from the action that an Xid 154 names; ``none`` means that the GPU may be used again."""
     found = _ACTION.search(rest)
@@ -373,18 +591,34 @@ def _sxid(made: Verdict, number: str, grade: str) -> Verdict:
     return made
 
 
-def shown(block: bytes, begin: int, end: int, around: int) -> str:
-    """The text of a line, or what stands around a place in it where it is long."""
-    if end - begin > TEXT:
-        begin, end = max(begin, around - TEXT // 4), min(end, around + 3 * TEXT // 4)
-    text = block[begin:end].decode("utf-8", "backslashreplace").rstrip("\r\n")
-    if text.isprintable():
-        return text[:TEXT]
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)[:TEXT]
-
-
 def _group(block: bytes, match: re.Match[bytes] | None, name: str) -> str | None:
     """A group as it stands in the line, in its own case; None where it is not there."""
     if match is None or name not in match.re.groupindex or match[name] is None:
         return None
     return block[match.start(name) : match.end(name)].decode("utf-8", "backslashreplace")
+
+
+def _fault(entry: dict[str, Any], vendor: str, sources: dict[str, Source]) -> Fault:
+    return Fault(
+        code=entry["code"],
+        vendor=vendor,
+        kind=entry["kind"],
+        severity=Severity[entry["severity"].upper()],
+        about=About(entry["about"]),
+        follows=Follows(entry["follows"]),
+        what=entry["what"],
+        channel=Channel(entry["channel"]),
+        bare=entry.get("bare", False),
+        programs=frozenset(program.encode() for program in entry.get("programs", ())),
+        needles=tuple(needle.encode() for needle in entry["needles"]),
+        pattern=_pattern(entry["pattern"]),
+        subject_before=_pattern(entry["subject_before"]) if "subject_before" in entry else None,
+        certain=entry.get("certain", True),
+        source=sources[entry["source"]],
+        told=tuple(entry["told"]),
+        not_told=tuple(entry["not_told"]),
+    )
+
+
+def _pattern(text: str) -> re.Pattern[bytes]:
+    return re.compile(text.replace("%pci%", _PCI).encode())
