@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from kuayu.perception.recognition import SIGNALS, STATES, Population, Telemetry
-from kuayu_training.region import HELD_OUT
+from kuayu_training.fleet import CAUSES, HELD_OUT
 from kuayu_training.telemetry import World
-from kuayu_training.troubles import CAUSES
 
 HEALTH = {"healthy": 0, "degraded": 1, "unknown": 2, "faulty": 3, "offline": 4}
 SUMMED = [SIGNALS.index(name) for name in (

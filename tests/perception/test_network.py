@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 @pytest.mark.parametrize("shipped", [True, False])
 def test_both_networks_say_the_same_in_numpy_and_in_pytorch(shipped: bool) -> None:
-    from kuayu_training.network import Graph, Plain, stacked, weights_of
+    from kuayu_training.recogniser import Graph, Plain, stacked, weights_of
 
     torch.manual_seed(7)
     random = np.random.default_rng(7)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from kuayu.perception.recognition.values import BUSY, IDLE, OFFLINE, SIGNALS, STATES, STRAGGLING
-from kuayu_training.region import HELD_OUT, TRAINING, Region
+from kuayu_training.fleet import CALM, HELD_OUT, TRAINING, Region
 from kuayu_training.telemetry import World
-from kuayu_training.troubles import CALM
 
 UTILISATION, POWER = SIGNALS.index("accelerator_utilisation"), SIGNALS.index("power")
 
@@ -65,9 +64,7 @@ def test_the_whole_family_moves_less_while_one_of_it_straggles() -> None:
 
 def test_training_makes_the_network_say_the_truth_more_often() -> None:
     torch = pytest.importorskip("torch")
-    from kuayu_training.network import Graph
-    from kuayu_training.recogniser import fit, said
-    from kuayu_training.snapshots import play
+    from kuayu_training.recogniser import Graph, fit, play, said
 
     torch.manual_seed(1)
     played = play(1, TRAINING)

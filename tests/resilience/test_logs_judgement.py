@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from kuayu_training.forecast.sources import folder
-from kuayu_training.resilience.logs_templates import grouped
-from kuayu_training.resilience.logs_unusual import sessions_100k, sessions_normal
-from kuayu_training.resilience.logs_xids import recognised
+from kuayu_training.resilience.logs import grouped, recognised, sessions_100k, sessions_normal
 
 BESIDE = Path(__file__).parents[2].parent / "shared" / "data"
 TABLES = ("failures/nvidia_xid_message_examples.csv", "logs/loghub_2k.csv.gz", "logs/hdfs_100k_sessions.csv.gz")

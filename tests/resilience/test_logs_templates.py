@@ -22,7 +22,7 @@ from kuayu.resilience.logs.reader import (
     masked,
     plain,
 )
-from kuayu_training.resilience.logs_templates import accuracy
+from kuayu_training.resilience.logs import accuracy
 
 
 def mined(*lines: str, miner: Miner | None = None) -> list[int]:

@@ -1,28 +1,38 @@
 """Training of the recognisers: play worlds, fit the networks, tune the rules and the damping, write the weights.
 
-All of it follows from the seed, up to what sums in another order change. Both networks see the same snapshots for the
-same number of epochs. Rules and damping are tuned on worlds that the networks have not seen.
+1. All of it follows from the seed, up to what sums in another order change. Both networks see the same snapshots for
+   the same number of epochs. Rules and damping are tuned on worlds that the networks have not seen.
+2. The networks are those of ``kuayu.perception.recognition.network`` in PyTorch; same names, same results. Arrays have
+   one row for each node; several snapshots of one world are stacked along the rows.
+3. Snapshots are what a recogniser sees of the worlds, with the truth: the same code that recognises makes the features.
+4. Damping is tuned, and confidences are calibrated, on worlds that the networks were not fitted to.
 """
 
+import itertools
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
 from torch import Tensor, nn
 
-from kuayu.perception.recognition import rules
+from kuayu.perception.recognition import PlainRecogniser, Recogniser, RuleRecogniser, rules
+from kuayu.perception.recognition.damper import Belief, Damping
+from kuayu.perception.recognition.evidence import Evidence
 from kuayu.perception.recognition.features import OWN
-from kuayu.perception.recognition.network import WEIGHTS, Weights
-from kuayu.perception.recognition.values import WORKING, Floats
-from kuayu_training import settling
-from kuayu_training.network import Graph, Plain, stacked, weights_of
-from kuayu_training.region import TRAINING
-from kuayu_training.snapshots import Played, play
+from kuayu.perception.recognition.groups import Groups
+from kuayu.perception.recognition.network import ROUNDS, WEIGHTS, Ties, Weights
+from kuayu.perception.recognition.observation import NodeView, Observer
+from kuayu.perception.recognition.relations import RELATED
+from kuayu.perception.recognition.values import OFFLINE, WORKING, Flags, Floats, Telemetry
+from kuayu_training.fleet import TRAINING, Region
+from kuayu_training.telemetry import World
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is done."""
@@ -35,6 +45,92 @@ HIGHEST_RATE, GOING_ON_RATE = 4e-3, 1.5e-3
 
 TOGETHER = 8
 """Snapshots of one world in a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Groups of several snapshots of one world, one after the other.
+
+    Attributes:
+        member: Rows of the pairs, sorted by snapshot and group.
+        group: Group of each pair.
+        sizes: Members of each group.
+        share: One over the number of groups of each row, (rows, 1).
+    """
+
+    member: Tensor
+    group: Tensor
+    sizes: Tensor
+    share: Tensor
+
+    @classmethod
+    def of(cls, groups: Groups, snapshots: int) -> "Stack":
+        """The same groups in each of so many snapshots."""
+        shift = np.arange(snapshots)[:, None]
+        member = torch.from_numpy((groups.member + shift * groups.nodes).reshape(-1))
+        group = torch.from_numpy((groups.group + shift * len(groups.sizes)).reshape(-1))
+        sizes = torch.from_numpy(np.tile(groups.sizes, snapshots))
+        return cls(member, group, sizes, torch.from_numpy(np.tile(groups.share, snapshots))[:, None])
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Mean over the members of each group."""
+        summed = values.new_zeros((len(self.sizes), values.shape[1])).index_add(0, self.group, values[self.member])
+        return summed / self.sizes[:, None]
+
+    def maximum(self, values: Tensor) -> Tensor:
+        """Largest entries among the members of each group."""
+        if not len(self.sizes):
+            return values[:0]
+        return torch.segment_reduce(values[self.member], "max", lengths=self.sizes)
+
+    def back(self, values: Tensor) -> Tensor:
+        """Mean over the groups of each row."""
+        summed = values.new_zeros((len(self.share), values.shape[1])).index_add(0, self.member, values[self.group])
+        return summed * self.share
+
+
+class Graph(nn.Module):
+    """Message passing over families and domains."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter = nn.Linear(len(OWN) + len(RELATED), HIDDEN)
+        for turn in range(ROUNDS):
+            family, domain = nn.Linear(2 * HIDDEN, HIDDEN), nn.Linear(HIDDEN, HIDDEN_DOMAIN)
+            node = nn.Linear(2 * HIDDEN + HIDDEN_DOMAIN, HIDDEN)
+            self.add_module(str(turn), nn.ModuleDict({"family": family, "domain": domain, "node": node}))
+        self.leave = nn.Linear(HIDDEN, WORKING)
+
+    def forward(self, features: Tensor, answers: Tensor, families: Stack, domains: Stack) -> Tensor:
+        """Logits, (rows, states), from features (rows, features) and who answers (rows, 1)."""
+        hidden = torch.relu(self.enter(features))
+        for turn in range(ROUNDS):
+            layers = self.get_submodule(str(turn))
+            assert isinstance(layers, nn.ModuleDict)
+            sent = hidden * answers
+            seen = torch.cat([families.mean(sent), families.maximum(sent)], 1)
+            of_family = families.back(torch.relu(layers["family"](seen)))
+            of_domain = domains.back(torch.relu(layers["domain"](domains.mean(sent))))
+            hidden = hidden + torch.relu(layers["node"](torch.cat([hidden, of_family, of_domain], 1)))
+        made: Tensor = self.leave(hidden)
+        return made
+
+
+class Plain(nn.Module):
+    """Own features alone, with about as many weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter = nn.Linear(len(OWN), HIDDEN_PLAIN)
+        self.middle = nn.Linear(HIDDEN_PLAIN, HIDDEN_PLAIN)
+        self.leave = nn.Linear(HIDDEN_PLAIN, WORKING)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Logits, (rows, states)."""
+        hidden = torch.relu(self.enter(features))
+        made: Tensor = self.leave(hidden + torch.relu(self.middle(hidden)))
+        return made
+
 
 NETWORKS: dict[str, type[nn.Module]] = {"graph": Graph, "plain": Plain}
 """What is fitted, by the name under which its weights are found."""
@@ -74,51 +170,30 @@ def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[P
     data = _played(seed, budget, progress)
     weights = _fitted(data, seed, budget, progress)
     weights["rules.thresholds"] = tuned_rules(data, seed, progress).to_weights()
-    weights |= settling.settled(weights, 1_000 * seed + 500, budget.settling, progress)
+    weights |= settled(weights, 1_000 * seed + 500, budget.settling, progress)
     output.mkdir(parents=True, exist_ok=True)
     path = output / WEIGHTS
     np.savez_compressed(path, allow_pickle=False, **weights)
     return [path]
 
 
-def _played(seed: int, budget: Budget, progress: Progress) -> list[Played]:
-    """Snapshots of all worlds, in order of their seeds."""
-    seeds = [1_000 * seed + number for number in range(budget.worlds)]
-    found = []
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(budget.processes, mp_context=context) as pool:
-        for each in pool.map(partial(play, region=TRAINING), seeds):
-            found.append(each)
-            progress("telemetry", len(found) / len(seeds))
-    return found
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Snapshots of one world.
 
-
-def _fitted(data: list[Played], seed: int, budget: Budget, progress: Progress) -> dict[str, Floats]:
-    """Weights of both networks, each fitted by a process and a thread of its own.
-
-    The networks are small: more threads would wait for each other longer than they compute.
+    Attributes:
+        ties: Families and domains.
+        features: All features, (snapshots, nodes, features), binary16.
+        answers: One where a node answers, (snapshots, nodes).
+        truth: State when the newest sample was taken, (snapshots, nodes); −1 where none is told from signals.
+        weight: How much each node counts, (snapshots, nodes): more where something has just changed.
     """
-    if budget.processes == 1:
-        return _of_network("graph", data, seed, budget) | _of_network("plain", data, seed, budget)
-    weights: dict[str, Floats] = {}
-    with ProcessPoolExecutor(len(NETWORKS), mp_context=multiprocessing.get_context("fork")) as pool:
-        asked = [pool.submit(_of_network, name, data, seed, budget) for name in NETWORKS]
-        for done, each in enumerate(as_completed(asked)):
-            weights |= each.result()
-            progress("networks", (done + 1) / len(asked))
-    return weights
 
-
-def _of_network(name: str, data: list[Played], seed: int, budget: Budget) -> dict[str, Floats]:
-    """Fit one network, from weights that there are or anew."""
-    torch.manual_seed(seed)
-    torch.set_num_threads(1)
-    module = NETWORKS[name]()
-    if budget.start:
-        held = {key: torch.from_numpy(value) for key, value in read(budget.start).items()}
-        module.load_state_dict({key: held[f"{name}.{key}"] for key in module.state_dict()})
-    fit(module, data, seed, budget.epochs, GOING_ON_RATE if budget.start else HIGHEST_RATE)
-    return weights_of(name, module)
+    ties: Ties
+    features: NDArray[np.float16]
+    answers: Floats
+    truth: NDArray[np.int8]
+    weight: Floats
 
 
 def fit(module: nn.Module, data: list[Played], seed: int, epochs: int, highest: float = HIGHEST_RATE) -> None:
@@ -175,7 +250,7 @@ def tuned_rules(data: list[Played], seed: int, progress: Progress) -> rules.Thre
         moved = random.random(len(rules.NAMES)) < (0.25 if number else 0.0)
         factors = np.where(moved, np.exp(random.normal(0, 0.4, len(moved))), 1.0)
         tried = rules.Thresholds(*(float(each) for each in best.to_weights() * factors))
-        found = settling.macro_f1(truth, rules.judge(tried, rows), WORKING)
+        found = macro_f1(truth, rules.judge(tried, rows), WORKING)
         if found > score:
             best, score = tried, found
         progress("rules", (number + 1) / TRIED)
@@ -186,3 +261,209 @@ def read(path: Path) -> Weights:
     """Weights from a file that ``train`` wrote."""
     with np.load(path) as held:
         return {name: held[name] for name in held.files}
+
+
+HIDDEN, HIDDEN_DOMAIN, HIDDEN_PLAIN = 48, 16, 112
+
+
+def stacked(ties: Ties, snapshots: int) -> tuple[Stack, Stack]:
+    """Families and domains of so many snapshots."""
+    return Stack.of(ties.families, snapshots), Stack.of(ties.domains, snapshots)
+
+
+def weights_of(name: str, module: nn.Module) -> dict[str, Floats]:
+    """Weights of a network, by the names under which NumPy finds them."""
+    return {f"{name}.{key}": value.detach().numpy().astype(np.float32) for key, value in module.state_dict().items()}
+
+
+DOMAINS, LARGEST = 16, 160
+WARM_UP, SECONDS, EVERY = 40, 300, 6
+
+LATELY, CHANGED = 10, 3
+"""Seconds after a change of a node or of its family, and by how much it counts more then: how soon a change is told is
+decided in them."""
+
+
+def play(seed: int, region: Region) -> Played:
+    """Play one world and keep a snapshot every few seconds."""
+    random = np.random.default_rng(seed + 1_000_000)
+    world = World(seed, region, [int(size) for size in random.integers(8, LARGEST, DOMAINS)])
+    observer = Observer(world.population)
+    before, quiet = np.zeros((2, len(world.population.domain))), np.full(len(world.population.domain), 1e3, np.float32)
+    features, answers, truth, weight = [], [], [], []
+    for second in range(WARM_UP + SECONDS):
+        moment = world.step()
+        observation = observer.update(moment.telemetry)
+        state = np.stack([moment.truth, moment.cause])
+        quiet = np.where((state != before).any(axis=0), 0, quiet + 1)
+        before = state
+        if second < WARM_UP or random.random() > 1 / EVERY:
+            continue
+        families = observer.ties.families
+        calm = families.back(-families.maximum(-quiet[None]))[0]
+        lately = (quiet < LATELY) | ((calm < LATELY) & (families.share > 0))
+        told = (moment.shown < WORKING) & (observation.silence.missing < 1)
+        features.append(observation.features.T.astype(np.float16))
+        answers.append(observation.answers)
+        truth.append(np.where(told, moment.shown, -1).astype(np.int8))
+        weight.append(1 + CHANGED * lately.astype(np.float32))
+    return Played(observer.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(weight))
+
+
+NODES = [120] * 8
+TUNING_SECONDS, TUNING_WARM_UP = 260, 40
+GRACE, SOON = 2, 12
+"""Seconds after a change that do not count, and until which what is shown counts once more, by itself: a filter that
+is late is a worse one, and so is one that never settles."""
+
+GRID = {"leaving": (0.002, 0.006, 0.02), "strength": (0.5, 0.7, 1.0), "stale": (0.1,), "margin": (0.5, 0.6)}
+"""Values of the filter's parameters that are tried."""
+
+START = Damping(0.02, 0.6, 0.1, 0.5)
+
+
+def macro_f1(truth: NDArray[np.integer], found: NDArray[np.integer], states: int) -> float:
+    """Mean over the states that occur of 2 TP/(2 TP + FP + FN)."""
+    both = np.bincount(truth * states + found, minlength=states * states).reshape(states, states)
+    total = both.sum(axis=0) + both.sum(axis=1)
+    return float(np.mean(2 * np.diag(both)[total > 0] / total[total > 0]))
+
+
+def settled(weights: Weights, seed: int, worlds: int, progress: Callable[[str, float], None]) -> dict[str, Floats]:
+    """Damping of each recogniser, by the names under which it is found."""
+    found = {}
+    for kind in (Recogniser, PlainRecogniser, RuleRecogniser):
+        played = [list(_recorded(kind, weights, seed + number)) for number in range(worlds)]
+        best, score = START, -1.0
+        tries = list(itertools.product(*GRID.values()))
+        for number, tried in enumerate(tries):
+            damping = Damping(tried[0], tried[1], tried[2], tried[3])
+            truth, state, _, _, soon = _replayed(played, damping)
+            value = macro_f1(truth, state, OFFLINE + 1) + macro_f1(truth[soon], state[soon], OFFLINE + 1)
+            if value > score:
+                best, score = damping, value
+            progress(f"damping {kind.name}", (number + 1) / len(tries))
+        truth, state, odds, missing, _ = _replayed(played, best)
+        silent, told = state == OFFLINE, state < WORKING
+        best = replace(
+            best,
+            confidence=line(odds[told], (truth == state)[told]),
+            silence=line(np.log(np.maximum(missing[silent], 1e-3)), truth[silent] == OFFLINE),
+        )
+        found[f"{kind.name}.damping"] = best.to_weights()
+    return found
+
+
+def line(odds: Floats, right: Flags) -> tuple[float, float]:
+    """Offset and slope of a logistic regression, drawn a little to nought and one."""
+
+    def loss(held: Floats) -> float:
+        guess = held[0] + held[1] * odds
+        return float(np.mean(np.logaddexp(0, np.where(right, -guess, guess)))) + 1e-4 * float(
+            held[0] ** 2 + (held[1] - 1) ** 2
+        )
+
+    found = minimize(loss, np.array([0.0, 1.0]), method="Nelder-Mead").x
+    return float(found[0]), float(found[1])
+
+
+def _played(seed: int, budget: Budget, progress: Progress) -> list[Played]:
+    """Snapshots of all worlds, in order of their seeds."""
+    seeds = [1_000 * seed + number for number in range(budget.worlds)]
+    found = []
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(budget.processes, mp_context=context) as pool:
+        for each in pool.map(partial(play, region=TRAINING), seeds):
+            found.append(each)
+            progress("telemetry", len(found) / len(seeds))
+    return found
+
+
+def _fitted(data: list[Played], seed: int, budget: Budget, progress: Progress) -> dict[str, Floats]:
+    """Weights of both networks, each fitted by a process and a thread of its own.
+
+    The networks are small: more threads would wait for each other longer than they compute.
+    """
+    if budget.processes == 1:
+        return _of_network("graph", data, seed, budget) | _of_network("plain", data, seed, budget)
+    weights: dict[str, Floats] = {}
+    with ProcessPoolExecutor(len(NETWORKS), mp_context=multiprocessing.get_context("fork")) as pool:
+        asked = [pool.submit(_of_network, name, data, seed, budget) for name in NETWORKS]
+        for done, each in enumerate(as_completed(asked)):
+            weights |= each.result()
+            progress("networks", (done + 1) / len(asked))
+    return weights
+
+
+def _of_network(name: str, data: list[Played], seed: int, budget: Budget) -> dict[str, Floats]:
+    """Fit one network, from weights that there are or anew."""
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    module = NETWORKS[name]()
+    if budget.start:
+        held = {key: torch.from_numpy(value) for key, value in read(budget.start).items()}
+        module.load_state_dict({key: held[f"{name}.{key}"] for key in module.state_dict()})
+    fit(module, data, seed, budget.epochs, GOING_ON_RATE if budget.start else HIGHEST_RATE)
+    return weights_of(name, module)
+
+
+@dataclass(frozen=True, slots=True)
+class _Second:
+    said: Floats
+    fresh: Flags
+    back: Flags
+    silent: Flags
+    missing: Floats
+    truth: NDArray[np.int8]
+    counts: Flags
+    soon: Flags
+
+
+def _recorded(
+    kind: type[Recogniser | PlainRecogniser | RuleRecogniser], weights: Weights, seed: int
+) -> Iterator[_Second]:
+    """What a classifier says of a world of one sample a second, and the truth."""
+    world = World(seed, TRAINING, NODES, period=1)
+    taken: list[tuple[NodeView, Floats]] = []
+
+    class Listening(kind):  # type: ignore[valid-type,misc]
+        """Hands over what is said of each moment."""
+
+        def _said(self, observation: NodeView, evidence: Evidence) -> Floats:
+            made: Floats = super()._said(observation, evidence)
+            taken.append((observation, made))
+            return made
+
+    listening = Listening(world.population, weights, START)
+    nodes = len(world.population.domain)
+    gone, before, since = np.ones(nodes, bool), np.full(nodes, -1), np.zeros(nodes)
+    for second in range(TUNING_WARM_UP + TUNING_SECONDS):
+        moment = world.step()
+        listening.update(moment.telemetry)
+        observation, said = taken.pop()
+        since = np.where(moment.truth == before, since + 1, 0)
+        before = moment.truth.astype(np.intp)
+        fresh, silence = _fresh(moment.telemetry), observation.silence
+        counts = (since >= GRACE) & (second >= TUNING_WARM_UP)
+        yield _Second(said, fresh, gone & fresh, silence.silent, silence.missing, moment.truth, counts, since < SOON)
+        gone = ~silence.known | silence.silent | silence.cut
+
+
+def _fresh(telemetry: Telemetry) -> Flags:
+    return telemetry.fresh.copy()
+
+
+def _replayed(
+    played: list[list[_Second]], damping: Damping
+) -> tuple[NDArray[np.int8], NDArray[np.int8], Floats, Floats, Flags]:
+    """Truth, states, log odds, how long each node is missed, and whether a change was lately, where they count."""
+    rows = []
+    for world in played:
+        belief = Belief(len(world[0].truth), damping)
+        for each in world:
+            state, odds = belief.update(each.said, each.fresh, each.back, 1.0)
+            state = np.where(each.silent, np.int8(OFFLINE), state)
+            at = each.counts & (each.truth <= OFFLINE)
+            rows.append((each.truth[at], state[at], odds[at], each.missing[at], each.soon[at]))
+    truth, states, odds, missing, soon = (np.concatenate(each) for each in zip(*rows, strict=True))
+    return truth, states, odds, missing, soon
