@@ -5,7 +5,7 @@ Bounds: B. Efron, The Annals of Statistics 7 (1979) 1-26; windows are drawn, eac
 1. A gain of sizes is the mean of four: deployed tasks, completion rate, devices and memory put to use, each the total
    with these sizes ÷ that with what was asked for − 1.
 2. What is judged is by how much the gain of the service exceeds that of one rate for the cores of all tasks
-   (:mod:`kuayu_conformance.testbed.tasks.sizes`), along the over-request: see :func:`advantage`.
+   (:mod:`kuayu_conformance.testbed.right_sizing`), along the over-request: see :func:`advantage`.
 3. Questions about sizes: tasks that ran before, tasks that are to run, and what came back.
 4. What sizes must never be, what they may cost, and which resource a kind must be said to depend on.
 """
