@@ -1,7 +1,8 @@
 """Right-sizing of requests: what it gains in a cluster, what it costs, and what it may say (DEM-003, DEM-007).
 
-Tasks of a simulated window (:mod:`kuayu_conformance.testbed.tasks`), and thousands that ran before, go to the service
-under names that tell nothing; the window is then played with what was asked for and with what the service would give.
+Tasks of a simulated window (:mod:`kuayu_conformance.testbed.right_sizing`), and thousands that ran before, go to the
+service under names that tell nothing; the window is then played with what was asked for and with what the
+service would give.
 
 1. Judged is the gain over what was asked for along the over-request, beside that of one rate for the cores of all
    tasks, which knows afterwards how far it may go; and that nothing is gained where nothing was asked for in excess.
