@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import yaml
 from latex2mathml.converter import convert
@@ -74,7 +75,7 @@ def _held(language: Language, name: str) -> int:
     return sum(_formulas().is_formula(block.strip()) for block in _BLOCKS.split(text))
 
 
-def _formulas():  # type: ignore[no-untyped-def]  # noqa: ANN202 - a module
+def _formulas() -> ModuleType:
     """The module, from ``spec/``, which mkdocs does not look into."""
     if str(SPEC) not in sys.path:
         sys.path.append(str(SPEC))
