@@ -98,7 +98,7 @@ RECOGNITION = {
     "every thirty seconds": "每三十秒一个样本",
     "false alarms": "误报",
     "false states seen": "错误状态数",
-    "false states by node": "各节点误判次数",
+    "false states by node": "各节点错误状态数",
     "families": "节点组",
     "graph": "含图的识别器",
     "healthy telemetry": "正常遥测",
