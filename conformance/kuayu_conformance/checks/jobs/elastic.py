@@ -58,7 +58,7 @@ SCENARIOS = (
 
 
 @dataclass(frozen=True)
-class Resized:
+class ResizeOutcome:
     """What came of a scenario.
 
     Attributes:
@@ -99,12 +99,12 @@ class Resized:
                 yield moment.record, moment.answer
 
 
-def observe(episode: Episode) -> tuple[Resized, ...]:
+def observe(episode: Episode) -> tuple[ResizeOutcome, ...]:
     """Play all scenarios, one after the other."""
     return tuple(_play(episode, scenario) for scenario in SCENARIOS)
 
 
-def _play(episode: Episode, scenario: Scenario) -> Resized:
+def _play(episode: Episode, scenario: Scenario) -> ResizeOutcome:
     stage = Stage(episode, f"elastic-{scenario.label}")
     stage.open("a", devices=scenario.first)
     job = stage.submit(
@@ -130,7 +130,7 @@ def _play(episode: Episode, scenario: Scenario) -> Resized:
         stage.pause(job)
     moments, last = tuple(stage.moments), stage.look(job)
     stage.close()
-    return Resized(scenario, job, waiting, moments, changed, running, last)
+    return ResizeOutcome(scenario, job, waiting, moments, changed, running, last)
 
 
 def _tempt(stage: Stage, label: str, more: int, wanted: int) -> str:
@@ -140,7 +140,7 @@ def _tempt(stage: Stage, label: str, more: int, wanted: int) -> str:
     return stage.submit(label, devices=wanted) if wanted else ""
 
 
-def judge(o: tuple[Resized, ...]) -> Iterator[Finding]:
+def judge(o: tuple[ResizeOutcome, ...]) -> Iterator[Finding]:
     """Each job has the size that is due, tells it before, goes on from its checkpoint, and is left alone then."""
     for scenario in o:
         yield from _within_limits(scenario)
@@ -161,7 +161,7 @@ def size_of(action: Mapping[str, Any]) -> int:
     return sum(map(count, shares_of(action)))
 
 
-def _within_limits(o: Resized) -> Iterator[Finding]:
+def _within_limits(o: ResizeOutcome) -> Iterator[Finding]:
     devices = o.scenario.devices
     least, most, step = devices["minimum"], devices["maximum"], devices.get("step", 1)
     sizes = o.sizes()
@@ -170,7 +170,7 @@ def _within_limits(o: Resized) -> Iterator[Finding]:
     yield holds("JOB-014", bool(sizes) and not wrong, expected, f"{sizes}", o.last)
 
 
-def _size(o: Resized) -> Iterator[Finding]:
+def _size(o: ResizeOutcome) -> Iterator[Finding]:
     scenario, sizes = o.scenario, o.sizes()
     what = f"{scenario.label}: a job on {scenario.first} devices goes on with {scenario.size}"
     if scenario.more:
@@ -187,7 +187,7 @@ def _size(o: Resized) -> Iterator[Finding]:
         yield holds("JOB-016", bool(sizes) and not stops, expected, f"{len(stops)} stops", o.last)
 
 
-def _told(o: Resized) -> Iterator[Finding]:
+def _told(o: ResizeOutcome) -> Iterator[Finding]:
     """What records tell between the two attempts, and then."""
     between = [(record, answer) for record, answer in o.records() if _is_between(record)]
     stated = [record.get("resize") for record, _ in between]
@@ -214,7 +214,7 @@ def _runs_again(record: Mapping[str, Any]) -> bool:
     return state_of(record) == "running" and record.get("attempt") == 2
 
 
-def _goes_on(o: Resized) -> Iterator[Finding]:
+def _goes_on(o: ResizeOutcome) -> Iterator[Finding]:
     stated = {
         size.get("devices")
         for record, _ in o.records()
