@@ -1,6 +1,6 @@
 """Right-sizing of requests: what it gains in a cluster, what it costs, and what it may say (DEM-003, DEM-007).
 
-Tasks of a simulated window (:mod:`kuayu_conformance.testbed.tasks`), and thousands that ran before, go to the service
+Tasks of a simulated window (:mod:`kuayu_conformance.testbed.right_sizing`), and thousands that ran before, go to the service
 under names that tell nothing; the window is then played with what was asked for and with what the service would give.
 
 1. Tables and plots beside the gains of right-sizing: by mix and policy, beside the source, as assumptions vary.
