@@ -16,8 +16,8 @@ full run (``sch_cells.FULL``), with windows that drain until their cohort has en
    the most that anybody could show.
 
 The reference's rule is played compiled, which gives the same orders (decision 35), three times: with the constants that
-ship; with those that the search found and that shipped as method 1.4.0 (decisions 41 and 43); and with these and the
-network of PPO, which was trained on them. Windows are those of a seed of their own, which no run of the suite draws.
+ship; with those that the search found and that shipped as method 1.4.0 (decisions 41 and 43); and as it ships with the
+network of PPO, which was trained over it. Windows are those of a seed of their own, which no run of the suite draws.
 They are played side by side by workers (``kuayu_training.workers``), the first
 window of all cells before the second of any; the file is written anew after every such round, so that a run that is
 broken off leaves what it had.
@@ -55,7 +55,7 @@ from kuayu_training.workers import USAGE, WorkersError, executor
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/policies.json"
 HOUR, MILLION = 3_600.0, 1e6
-REFERENCE, SEARCHED, NETWORK = "reference", "searched", "ppo"
+REFERENCE, SEARCHED, NETWORK = "reference", "searched", "network"
 GROUPS = ("all", "large")
 CONFIDENCE = 0.95
 
@@ -71,10 +71,10 @@ SEARCHED_CONSTANTS: Mapping[str, float] = {
 
 
 def _network() -> Policy:
-    """The rule of method 1.4.0 with the network that sets five of its constants, as it was trained."""
+    """The rule as it ships with the network that sets five of its constants, as it was trained (decision 43)."""
     with np.load(Path(policy_network.__file__).with_name(policy_network.FILE)) as stored:
         weights = {name: stored[name] for name in stored.files}
-    return CompiledRule(constants(SEARCHED_CONSTANTS), flat(weights))
+    return CompiledRule(network=flat(weights))
 
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {

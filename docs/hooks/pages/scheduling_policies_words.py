@@ -35,10 +35,13 @@ ABOUT = {
         "另列规则在 CMA-ES 搜索所得常数（方法 1.4.0）下的结果，其迁移频次高于 [SCH-008](#SCH-008) 所允许者。",
     ),
     "ppo": Words(
-        "**PPO** is the network that `kuayu serve --scheduler ppo` takes, over the constants of 1.4.0: it was trained "
-        "on those, and not on the constants that ship now. ",
-        "**PPO** 为 `kuayu serve --scheduler ppo` 所用网络，此处置于 1.4.0 的常数之上：该网络按这组常数训练，"
-        "而非按现行常数。",
+        "**PPO over 1.4.0** is the network that was trained over those constants. The one that ships was trained since, "
+        "over the constants that ship, and is compared with the rule below. ",
+        "**PPO（1.4.0 常数）**为按这组常数训练的网络。现行网络此后按现行常数重新训练，与规则的比较见下文。",
+    ),
+    "network": Words(
+        "**PPO** is the network that `kuayu serve --scheduler ppo` takes. ",
+        "**PPO** 为 `kuayu serve --scheduler ppo` 所用网络。",
     ),
 }
 """What is said of policies that stand nowhere else on the page, where the file has them."""
@@ -56,5 +59,6 @@ POLICIES = {
     "B5 pool": Words("B5", "B5"),
     "searched": Words("Rule, constants of CMA-ES (1.4.0)", "规则，CMA-ES 常数（1.4.0）"),
     "ppo": Words("PPO over 1.4.0", "PPO（1.4.0 常数）"),
+    "network": Words("PPO", "PPO"),
     "reference": Words("The reference's rule", "参考实现的规则"),
 }
