@@ -184,8 +184,8 @@ def judge_some(
         for check in checks:
             results |= _judged_again(check, transcript, plan, passed)[0]
         return results
-    for found in _beside(_judged_beside, checks, transcript, plan, processes).values():
-        results |= found
+    for judged in _beside(_judged_beside, checks, transcript, plan, processes).values():
+        results |= judged
     return results
 
 
@@ -227,12 +227,12 @@ class _Part:
 
     Attributes:
         results: Of its own requirements.
-        found: What checks over the whole run find in its exchanges, or what kept them from it, by their names.
+        findings: What checks over the whole run find in its exchanges, or what kept them from it, by their names.
         last: Its last answer; None where nothing was asked.
     """
 
     results: Results
-    found: dict[str, list[Finding] | str]
+    findings: dict[str, list[Finding] | str]
     last: Answer | None
 
 
@@ -242,10 +242,10 @@ def _judged_side_by_side(checks: Sequence[Check[Any]], transcript: Transcript, p
     results, together = Results(), dict[str, list[Finding] | str]()
     for check in checks:  # in the order in which their exchanges are looked at
         results |= parts[check.name].results
-        for name, found in parts[check.name].found.items():
+        for name, findings in parts[check.name].findings.items():
             so_far = together.setdefault(name, [])
             if isinstance(so_far, list):  # the first that kept it from judging stays
-                together[name] = so_far + found if isinstance(found, list) else found
+                together[name] = so_far + findings if isinstance(findings, list) else findings
     last = next((part.last for check in checks[::-1] if (part := parts[check.name]).last), None)
     for entry in plan.run_checks():
         results |= _over_all(entry, plan, together[entry.name], last, transcript.called_off)
@@ -255,15 +255,15 @@ def _judged_side_by_side(checks: Sequence[Check[Any]], transcript: Transcript, p
 def _part_beside(name: str) -> _Part:
     transcript, plan = _shared
     check = next(entry for entry in plan.checks() if entry.name == name)
-    results, asked = _judged_again(check, transcript, plan, None)
-    found = {entry.name: _found_in(entry, tuple(asked)) for entry in plan.run_checks()}
-    brief = {key: _without_answers(value) if isinstance(value, list) else value for key, value in found.items()}
-    return _Part(results, brief, asked[-1][2] if asked else None)
+    results, exchanges = _judged_again(check, transcript, plan, None)
+    findings = {entry.name: _found_in(entry, tuple(exchanges)) for entry in plan.run_checks()}
+    brief = {key: _without_answers(value) if isinstance(value, list) else value for key, value in findings.items()}
+    return _Part(results, brief, exchanges[-1][2] if exchanges else None)
 
 
 def _without_answers(findings: list[Finding]) -> list[Finding]:
     """The same findings, but no answers of which nothing is shown, so that less has to be handed over."""
-    return [replace(each, answer=None) if isinstance(each, Claim) and each.met else each for each in findings]
+    return [replace(claim, answer=None) if isinstance(claim, Claim) and claim.met else claim for claim in findings]
 
 
 def _judged_again(
@@ -427,9 +427,9 @@ def _over_all(
         reason = "nothing was asked in this run that it could be judged by"
         return {r.id: without_verdict(r, Verdict.not_testable, reason, ASK_MORE) for r in mine}
     shown = None if called_off else last
-    found = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, Replay.deterministic, None, shown) for r in mine}
+    results = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, Replay.deterministic, None, shown) for r in mine}
     open_ = _not_reached(check.name, plan, called_off) if called_off else {}
-    return {n: r if r.verdict is Verdict.fail else open_.get(n, r) for n, r in found.items()}
+    return {n: r if r.verdict is Verdict.fail else open_.get(n, r) for n, r in results.items()}
 
 
 def _where(error: Exception) -> str:

@@ -427,7 +427,7 @@ class Run:
         """Do all of it, so much at a time."""
         with ThreadPoolExecutor(most, thread_name_prefix="episode") as pool:
             try:
-                for future in as_completed([pool.submit(each) for each in made]):
+                for future in as_completed([pool.submit(task) for task in made]):
                     future.result()
             except BaseException:
                 self._stop.set()

@@ -228,9 +228,8 @@ class Extent:
     intervals: int
 
 
-SMOKE, QUICK, FULL = Extent(16, COUNT // 4), Extent(16, COUNT // 2), Extent(48, COUNT)
-"""Quick windows are as many as a simple chooser needs to show for sure that it gains by following the network; those of
-a smoke run are as many, and shorter, since the bound is over windows."""
+QUICK, FULL = Extent(16, COUNT // 2), Extent(48, COUNT)
+"""Quick windows are as many as a simple chooser needs to show for sure that it gains by following the network."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +247,7 @@ class CollectiveWindows:
 
 def observe(episode: Episode) -> CollectiveWindows:
     """Carry out windows of all families, one after the other."""
-    extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
+    extent = FULL if episode.settings.full else QUICK
     seed = f"{episode.random.random()}"
     drawn = [(number, family) for number in range(extent.windows) for family in FAMILIES]
     windows: list[Window] = []
