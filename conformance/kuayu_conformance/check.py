@@ -29,8 +29,6 @@ class Check(Generic[Observation]):
         background: Whether the episode mostly waits, so that others run meanwhile.
         heavy: Whether it keeps the target or this machine busy, so that it is made when those in the background are
             through: what they time is not to be what this one costs.
-        roomy: Whether what it times takes a fraction of what it may, so that in a smoke run another such check is made
-            beside it: delays only count against the target.
         measurements: Whether the check uses tables of measurements.
         traces: Names of public originals that the check uses in a full run where they are at hand.
     """
@@ -42,7 +40,6 @@ class Check(Generic[Observation]):
     recorded_times: bool = False
     background: bool = False
     heavy: bool = False
-    roomy: bool = False
     measurements: bool = False
     traces: tuple[str, ...] = ()
 

@@ -409,18 +409,15 @@ class Run:
         """Make checks that keep the target or this machine busy: side by side where no verdict rests on the clock.
 
         Beside them the worlds of all checks before are removed: a target keeps looking at them as long as they are
-        registered. In a smoke run those are made beside each other, too, whose times leave room for that.
+        registered. What is timed is made alone: the suite's own next check would be in its way.
         """
         smoke = plan.level is RunLevel.smoke
         make = partial(self._make, plan=plan, exporter=exporter, transcript=transcript)
         untimed = [partial(make, check) for check in checks if not check.recorded_times]
         before = partial(self._removed, client, tuple(self._episodes))
         self._side_by_side([before, *untimed], SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
-        timed = [check for check in checks if check.recorded_times]
-        beside = [check for check in timed if smoke and check.roomy]
-        self._side_by_side([partial(make, check) for check in beside], SIDE_BY_SIDE)
-        for check in timed:
-            if check not in beside:
+        for check in checks:
+            if check.recorded_times:
                 make(check)
 
     def _side_by_side(self, made: Sequence[Callable[[], object]], most: int) -> None:

@@ -666,12 +666,6 @@ def _seconds(story: Story) -> float:
 
 
 CHECK = Check(
-    "sch_coordination",
-    ("SCH-006", "SCH-017", "SCH-018", "SCH-019"),
-    observe,
-    judge,
-    recorded_times=True,
-    heavy=True,
-    roomy=True,
+    "sch_coordination", ("SCH-006", "SCH-017", "SCH-018", "SCH-019"), observe, judge, recorded_times=True, heavy=True
 )
 """The check."""

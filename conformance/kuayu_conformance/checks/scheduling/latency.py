@@ -157,4 +157,4 @@ def _table(series: Sequence[Series]) -> ReportTable:
     return ReportTable(title="Time of decisions over HTTP", columns=columns, rows=rows)
 
 
-CHECK = Check("sch_latency", ("SCH-002",), observe, judge, recorded_times=True, heavy=True, roomy=True)
+CHECK = Check("sch_latency", ("SCH-002",), observe, judge, recorded_times=True, heavy=True)
