@@ -2,12 +2,12 @@
 
 import json
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import commands
 import pytest
 from conformance.forging import Line, edited, lines_of, number_of, put, report_made_anew, with_links_anew
 from conformance.test_resume import Watched, agrees, cut_short, gone_on, serving, typed, verdicts
@@ -145,7 +145,7 @@ def test_requests_cannot_be_kept_of_half_a_run(options: Options, tmp_path: Path)
 
 
 def test_the_command_has_the_option(options: Options, tmp_path: Path) -> None:
-    command = typed(options, tmp_path, "--requirement", "COM-001", "--nonce", "seed-7", "--full-requests")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    said = typed(options, tmp_path, "--requirement", "COM-001", "--nonce", "seed-7", "--full-requests")
+    done = commands.run(*said, server=commands.suite_server())
     assert done.returncode == 0, done.stderr
     assert events(tmp_path)[0]["full_requests"] is True

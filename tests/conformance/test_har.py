@@ -2,8 +2,6 @@
 
 import base64
 import json
-import signal
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,8 +15,8 @@ from conformance.test_resume import (
     Impatient,
     Watched,
     begun,
+    killed,
     serving,
-    typed,
 )
 from minimal_server.core import Answer
 
@@ -153,12 +151,7 @@ def test_a_run_called_off_or_killed_leaves_a_whole_archive_and_a_resumed_one_goe
     plain = replace(options, selection=("COM-012", "DEM-006"))
     service.asked.clear()
     service.hold_back(3, "POST", *DECISIONS)
-    command = typed(plain, tmp_path / "killed", *begun(plain), "--har", str(har))
-    suite = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert service.waits.wait(120)
-    suite.send_signal(signal.SIGKILL)
-    suite.wait()
-    service.let_go()
+    killed(plain, service, tmp_path / "killed", *begun(plain), "--har", str(har))
     seen = service.asked[LOOKED_AT_FIRST:]
     assert len(archive(har)["entries"]) == len(seen) - 1, "all but the one that was not answered"
 

@@ -120,8 +120,12 @@ class NamesNodes(MinimalServer):
     def placement_of(self, tenant: Tenant, job: Job) -> Json | None:
         placement = super().placement_of(tenant, job)
         for share in placement["shares"] if placement else ():
-            nodes = [name for name, node in self.held(tenant, "nodes").items() if node["domain"] == share["domain"]]
-            share["nodes"] = [{"node": nodes[0], "devices": share["devices"]}]
+            left, share["nodes"] = share["devices"], []
+            for name, node in self.held(tenant, "nodes").items():
+                if left and node["domain"] == share["domain"]:
+                    devices = min(left, len(node["devices"]))
+                    share["nodes"].append({"node": name, "devices": devices})
+                    left -= devices
         return placement
 
 

@@ -43,9 +43,9 @@ class Elastic(Accounts):
         """Whether a job may be stopped to go on with another number of devices."""
         runs = job.state == "running" and not job.ending and job.held is not None and len(job.held["shares"]) == 1
         kept = "checkpoint" in job.body and job.checkpoint_step is not None
-        return bool(runs and kept and self.is_rested(job, moment) and self.seconds_left(job) >= DAY)
+        return bool(runs and kept and self.may_be_resized(job, moment) and self.seconds_left(job) >= DAY)
 
-    def is_rested(self, job: Job, moment: int) -> bool:
+    def may_be_resized(self, job: Job, moment: int) -> bool:
         """Whether its last interruption is long ago."""
         return job.interrupted is None or moment - job.interrupted >= REST
 

@@ -214,7 +214,7 @@ class ResizesWheneverItPays(MinimalServer):
     """A job is resized as often as devices come to be free or are waited for."""
 
     @override
-    def is_rested(self, job: Job, moment: int) -> bool:
+    def may_be_resized(self, job: Job, moment: int) -> bool:
         return True
 
 
@@ -225,7 +225,7 @@ class LeavesAloneForAnInstant(MinimalServer):
     MILLISECONDS = 10
 
     @override
-    def is_rested(self, job: Job, moment: int) -> bool:
+    def may_be_resized(self, job: Job, moment: int) -> bool:
         return job.interrupted is None or moment - job.interrupted >= self.MILLISECONDS
 
 

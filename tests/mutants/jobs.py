@@ -373,7 +373,7 @@ class RefusedStartsAreCounted(MinimalServer):
         super().take_start(tenant, job, attempt, run, outcome)
 
 
-@breaks("JOB-007")
+@breaks("JOB-007", "JOB-018")
 class AttemptsBeginAtTheBeginning(MinimalServer):
     """Each attempt begins anew."""
 
@@ -382,7 +382,7 @@ class AttemptsBeginAtTheBeginning(MinimalServer):
         return {**super().run_order(job), "step": 0}
 
 
-@breaks("JOB-007")
+@breaks("JOB-007", "JOB-018")
 class AttemptsGoOnFromTheLastStep(MinimalServer):
     """An attempt goes on from the last step that was reported, whether there is a checkpoint of it or not."""
 
