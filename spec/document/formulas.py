@@ -8,13 +8,15 @@ right, up to the next sign; what stands under Σ goes up to there as well. What 
 
 import re
 
+_DIFFERENTIAL = "d"
+"""Upright as a sign, and a variable like others where it stands in asterisks."""
 _SIGNS = {
+    _DIFFERENTIAL: r"\mathrm{d}",
     "·": r"\cdot ",
     "−": "-",
     "√": r"\sqrt ",
     "Σ": r"\sum ",
     "∫": r"\int ",
-    "d": r"\mathrm{d}",
     "×": r"\times ",
     "φ": r"\varphi ",
     "⌈": r"\lceil ",
@@ -129,4 +131,4 @@ def _tex(token: re.Match[str]) -> str:
 
 def _variable(name: str) -> str:
     """Letters of a variable, with what stands below them."""
-    return "".join(_SIGNS.get(letter, letter) for letter in name)
+    return "".join(letter if letter == _DIFFERENTIAL else _SIGNS.get(letter, letter) for letter in name)

@@ -231,9 +231,9 @@ def test_another_piece_of_hardware_to_and_fro_is_told() -> None:
     for index, piece in enumerate("abab"):
         page = f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",UUID="GPU-{piece}"}} 5\n'
         found = convert(page, at=index * 15_000, previous=found.counters)
-    assert found.alternating == ("the hardware behind device 0",)
+    assert found.alternating == ("the hardware behind device 0 (now 'GPU-b')",)
     both = convert('DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="a"} 5\nDCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="b"} 90\n')
-    assert both.alternating == ("the hardware behind device 0",)
+    assert both.alternating == ("the hardware behind device 0 (both 'a' and 'b')",)
     assert both.readings[0].measures == {}
 
 

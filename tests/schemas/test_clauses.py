@@ -30,7 +30,7 @@ REFUSALS = ("ProblemException", "RefusalError")
 
 INDIRECT = {
     "service/ingest.py": frozenset(TimeFault),
-    "engine/agent/upstream.py": frozenset[str](),  # as the service named it
+    "engine/agent/forwarder.py": frozenset[str](),  # as the service named it
     "engine/runner.py": frozenset({"stale-revision", "no-capacity", "invalid-body"}),  # kept with the run
 }
 """Names that no literal tells, by the module that raises them."""

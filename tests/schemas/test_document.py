@@ -178,7 +178,7 @@ def copy(tmp_path: Path) -> Path:
     """All that the document is made of, to be changed."""
     for folder in ("spec/text", "spec/model", "spec/document", "schemas/kuayu_schemas/published"):
         copytree(ROOT / folder, tmp_path / folder, ignore=lambda *_: ["__pycache__"])
-    for register in ("requirements", "indicators", "problems"):
+    for register in ("requirements", "indicators", "problems", "stability"):
         (tmp_path / f"spec/{register}.yaml").write_bytes((ROOT / f"spec/{register}.yaml").read_bytes())
     return tmp_path
 
