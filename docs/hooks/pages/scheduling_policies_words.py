@@ -35,8 +35,8 @@ ABOUT = {
         "另列规则在 CMA-ES 搜索所得常数（方法 1.4.0）下的结果，其迁移频次高于 [SCH-008](#SCH-008) 所允许者。",
     ),
     "ppo": Words(
-        "**PPO over 1.4.0** is the network that was trained over those constants. The one that ships was trained since, "
-        "over the constants that ship, and is compared with the rule below. ",
+        "**PPO over 1.4.0** is the network that was trained over those constants. The one that ships was trained "
+        "since, over the constants that ship, and is compared with the rule below. ",
         "**PPO（1.4.0 常数）**为按这组常数训练的网络。现行网络此后按现行常数重新训练，与规则的比较见下文。",
     ),
     "network": Words(

@@ -76,7 +76,7 @@ POLICIES = {
 APART = Words(
     "Found constants of the order of jobs make no difference, and stay as they were; the others shipped, rounded, as "
     "method 1.4.0. Those of interruptions, but for the horizon, moved jobs more often than SCH-008 allows, and have "
-    "been replaced in 1.5.0; figures of the search are of before, those of PPO below of 1.5.0. The same in other windows, "
+    "been replaced in 1.5.0; figures of the search are of before, those of PPO of 1.5.0. The same in other windows, "
     "group by group (`{command} --seed {seed}`, {date}, [all figures](/{file})); the rule here "
     "is the one before.",
     "作业次序的常数无显著影响，保持原值；其余取整后作为方法 1.4.0 发布。其中中断常数（时限除外）"
