@@ -50,9 +50,9 @@ KNOWN = (
     ),
     Shortfall(
         "DEM-003",
-        -0.05,
+        -0.0105,
         "tasks are drawn after the source's own tables, as its trace is not at hand; under FIFO in one of three mixes "
-        "one rate for all cores, which knows afterwards how far it may go, gains a point more (−0.0105, bound −0.0197)",
+        "one rate for all cores, which knows afterwards how far it may go, gains a point more (bound −0.0197)",
     ),
     Shortfall("FCT-001", 0.85, "a quick run has too few instants to always prove it; a full run does (bound 0.934)"),
     Shortfall("FCT-002", 0.75, "a quick run has too few instants to always prove it; a full run does (bound 0.914)"),
