@@ -250,7 +250,9 @@ def test_whoever_never_answers_is_not_taken_for_a_service(tmp_path: Path) -> Non
         over.set()
 
 
+@pytest.mark.alone
 def test_whoever_declares_and_then_never_answers_fails(tmp_path: Path) -> None:
+    """Each request waits for the whole time limit, so it is short; a busy machine would not even see the declaration."""
     over = threading.Event()
 
     def answer(asked: BaseHTTPRequestHandler, _body: bytes) -> tuple[Said, Mapping[str, str]] | None:
@@ -260,6 +262,6 @@ def test_whoever_declares_and_then_never_answers_fails(tmp_path: Path) -> None:
         return None
 
     with serving(answer) as target:
-        report = report_on(target, tmp_path, timeout=0.05)
+        report = report_on(target, tmp_path, timeout=0.2)
         over.set()
     held_against(report, frozenset({"COM-001", "COM-003"}))

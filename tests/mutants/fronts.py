@@ -57,7 +57,7 @@ class Roomier(Search):
         )
 
 
-@breaks("SCH-001", "SCH-014")
+@breaks("SCH-001", "SCH-014", "SCH-040")
 class PoolsHoldTwiceAsMuch(MinimalServer):
     """Schedules hold more devices of a pool than it has."""
 
@@ -70,7 +70,7 @@ class PoolsHoldTwiceAsMuch(MinimalServer):
         super().branch(search if placed else Roomier(search), placed, left)
 
 
-@breaks("SCH-014")
+@breaks("SCH-014", "SCH-040")
 class PeriodsAreTwoPerCentShort(MinimalServer):
     """Mean periods are stated two per cent shorter than they are."""
 
@@ -80,7 +80,7 @@ class PeriodsAreTwoPerCentShort(MinimalServer):
         return {**told, "mean_period": 0.98 * told["mean_period"]}
 
 
-@breaks("SCH-014")
+@breaks("SCH-014", "SCH-040")
 class MoneyIsForOneJob(MinimalServer):
     """Money is stated as the mean over the jobs, as the period is."""
 
