@@ -18,7 +18,14 @@ from kuayu_conformance.checks.forecast import quantiles as fct_quantiles
 from kuayu_conformance.checks.forecast import references as fct_names
 from kuayu_conformance.checks.forecast import waveforms as fct_peaks
 from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
-from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS, Draft
+from kuayu_conformance.checks.forecast.forecast_requests import (
+    FORECASTS,
+    PEAKS,
+    PHASES,
+    RESERVATIONS,
+    WAVEFORMS,
+    ForecastRequestBuilder,
+)
 from kuayu_conformance.checks.forecast.origins import Size
 from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, Json
 from kuayu_conformance.findings import Claim, Figure
@@ -95,7 +102,7 @@ def test_who_reserves_more_for_a_milder_promise_is_found() -> None:
 
 def test_whoever_answers_what_is_wrong_is_found() -> None:
     """It is wrong in all the same: two claims are made of each, that it is refused, and that the place is named."""
-    bodies = fct_names.requests(Draft(episode("fct_names").random))
+    bodies = fct_names.requests(ForecastRequestBuilder(episode("fct_names").random))
     careless = episode("fct_names", answer_anything, decide=False, careful=False)
     right = [(path, careless.ask("POST", path, body)) for path, body in bodies.items()]
     fault = Fault("a series", INVALID, "/series/1", True, {})
@@ -131,11 +138,11 @@ def test_the_place_is_named(pointer: str, within: bool, named: str, met: bool) -
 def test_worlds_are_asked_in_the_order_of_time_and_rows_hold_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fct_accuracy, "QUICK", FEW)
     seen = fct_accuracy.observe(episode("fct_accuracy"))
-    rows = [row for row in seen.made.rows if row.part == "domain"]
+    rows = [row for row in seen.forecasts.rows if row.part == "domain"]
     assert len(rows) == 3 * 5 * 2
-    assert [row.at for row in rows] == sorted(row.at for row in rows) or len({row.horizon for row in rows}) > 1
-    assert seen.made.asked == 3
-    assert not seen.made.refused
+    assert [row.hour for row in rows] == sorted(row.hour for row in rows) or len({row.horizon for row in rows}) > 1
+    assert seen.forecasts.requests == 3
+    assert not seen.forecasts.refused
     assert all(row.truth >= 0.0 and len(row.quantiles) == 7 for row in rows)
     again = fct_accuracy.observe(episode("fct_accuracy"))
     assert again == seen, "the nonce and the answers alone decide"
@@ -158,7 +165,7 @@ def test_reservations_and_quantiles_of_a_conforming_forecaster(monkeypatch: pyte
 
 def test_forecasts_that_lack_a_level_are_none() -> None:
     made = episode("said")
-    request = fct_names.requests(Draft(made.random))[FORECASTS]
+    request = fct_names.requests(ForecastRequestBuilder(made.random))[FORECASTS]
     answer = made.ask("POST", FORECASTS, request)
     assert fct_origins.said(answer, request) is not None
     assert fct_origins.said(answer, {**request, "levels": [0.1, 0.5]}) is None
@@ -167,7 +174,7 @@ def test_forecasts_that_lack_a_level_are_none() -> None:
 
 def test_every_request_is_valid_by_the_schema_of_requests() -> None:
     """But those of which one thing is wrong."""
-    draft = Draft(episode("valid").random)
+    draft = ForecastRequestBuilder(episode("valid").random)
     named = {
         FORECASTS: "ForecastRequest",
         RESERVATIONS: "ReservationRequest",

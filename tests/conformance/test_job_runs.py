@@ -29,7 +29,7 @@ from kuayu_conformance.checks.jobs import quotas as job_quotas
 from kuayu_conformance.checks.jobs import runs as job_runs
 from kuayu_conformance.checks.jobs import submission as job_submission
 from kuayu_conformance.checks.jobs.job_domains import Moment
-from kuayu_conformance.checks.jobs.runs import STORIES, JobRuns, Story, judge, observe
+from kuayu_conformance.checks.jobs.runs import STORIES, JobHistory, JobRuns, judge, observe
 from kuayu_conformance.episode import FellBehind, NotTestable
 from kuayu_conformance.episode import Request as Asked
 from kuayu_conformance.folder import verify, write
@@ -220,11 +220,11 @@ def test_any_half_life_will_do() -> None:
 # What the judge makes of things that no service did
 
 
-def story(sound: JobRuns, kind: str) -> Story:
+def story(sound: JobRuns, kind: str) -> JobHistory:
     return next(story for story in sound.stories if story.kind == kind)
 
 
-def with_story(sound: JobRuns, changed: Story) -> JobRuns:
+def with_story(sound: JobRuns, changed: JobHistory) -> JobRuns:
     stories = tuple(changed if story.kind == changed.kind else story for story in sound.stories)
     return replace(sound, stories=stories)
 

@@ -50,7 +50,7 @@ from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import references as res_names
 from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.checks.scheduling import references as sch_names
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, StateBuilder
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile
@@ -160,7 +160,7 @@ def test_what_decides_is_held_against_every_check_of_com_that_asks_for_decisions
 
 def test_operations_of_scheduling_rest_on_what_is_said_to_be_behind_them() -> None:
     """What is called while they answer belongs to them or to the ground of all operations, or is named."""
-    called = {path: called_by(path, body) for path, body in sch_names.requests(Draft(Random(1))).items()}
+    called = {path: called_by(path, body) for path, body in sch_names.requests(StateBuilder(Random(1))).items()}
     of = {kind.__name__: kind for kind in MinimalServer.__mro__}
     ground = {MinimalServer, Core, *SCHEDULING}
     foreign = {name for calls in called.values() for kind, name in calls if kind in of and of[kind] not in ground}

@@ -11,7 +11,7 @@ from kuayu_conformance.checks.forecast.forecast_requests import (
     PHASES,
     RESERVATIONS,
     WAVEFORMS,
-    Draft,
+    ForecastRequestBuilder,
 )
 from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, bad_requests, refusals, repeated
 from kuayu_conformance.episode import Episode
@@ -29,10 +29,10 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    return bad_requests(episode, requests(Draft(episode.random, episode.naming)), _faults)
+    return bad_requests(episode, requests(ForecastRequestBuilder(episode.random, episode.naming)), _faults)
 
 
-def requests(draft: Draft) -> dict[str, Mapping[str, Any]]:
+def requests(draft: ForecastRequestBuilder) -> dict[str, Mapping[str, Any]]:
     """A small request for each operation, with two of everything that has a name."""
     tenants = [draft.name(), draft.name()]
     series = [draft.series(draft.walk(200), tenant=tenant, domain=draft.name()) for tenant in tenants]

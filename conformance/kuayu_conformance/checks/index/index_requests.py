@@ -46,21 +46,21 @@ class IndexExchange:
         tasks = self.body.get("tasks", [task["id"] for task in of["tasks"]])
         devices = self.body.get("devices", [device["id"] for device in of["devices"]])
         groups = [group["id"] for group in self.body.get("groups", [])]
-        found = []
+        faults = []
         for kind, names, rows in (("device", devices, report["indices"]), ("group", groups, report["groups"])):
-            told = Counter((row[kind], row["task"]) for row in rows)
-            asked = Counter((name, task) for name in names for task in tasks)
-            found += [f"{name} for {task} is missing" for name, task in asked - told]
-            found += [f"{name} for {task} is too many" for name, task in told - asked]
-        return found
+            answered = Counter((row[kind], row["task"]) for row in rows)
+            wanted = Counter((name, task) for name in names for task in tasks)
+            faults += [f"{name} for {task} is missing" for name, task in wanted - answered]
+            faults += [f"{name} for {task} is too many" for name, task in answered - wanted]
+        return faults
 
 
 def incomplete(requirements: Iterable[str], questions: Iterable[IndexExchange]) -> list[Claim]:
     """What stands against each of the requirements where an answer does not tell what it was asked; else nothing."""
-    for asked in questions:
-        if amiss := asked.amiss:
+    for exchange in questions:
+        if amiss := exchange.amiss:
             expected = "an index of every pair that was asked for, and of no other"
-            return [holds(requirement, False, expected, amiss[:3], asked.answer) for requirement in requirements]
+            return [holds(requirement, False, expected, amiss[:3], exchange.answer) for requirement in requirements]
     return []
 
 

@@ -71,8 +71,8 @@ def _with(body: Mapping[str, Any], revision: "documents.Revision") -> Mapping[st
 
 
 def _revision_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = body.get("state", body)["revision"]
-    return found
+    revision: Mapping[str, Any] = body.get("state", body)["revision"]
+    return revision
 
 
 def judge(observation: tuple[RepeatedDecision, ...]) -> Iterable[Finding]:
@@ -80,8 +80,8 @@ def judge(observation: tuple[RepeatedDecision, ...]) -> Iterable[Finding]:
     for decided in observation:
         wanted = decided.revision
         body = decided.first.json if isinstance(decided.first.json, dict) else {}
-        told = body.get("revision")
-        yield holds("COM-028", told == wanted, f"revision {wanted}", told, decided.first)
+        observed = body.get("revision")
+        yield holds("COM-028", observed == wanted, f"revision {wanted}", observed, decided.first)
         wrong = violation(decided.first)  # what is no decision may well be the same again
         same = not wrong and decided.again.json == decided.first.json
         yield holds("COM-029", same, "the same decision again", wrong or decided.again.brief, decided.again)

@@ -99,8 +99,10 @@ class Moment:
     @property
     def record(self) -> Json | None:
         """The job as it is told then, where it is."""
-        told = self.body if self.kind == "event" else self.answer.json
-        return told if isinstance(told, dict) and told.get("id") == self.job and "state" in told else None
+        document = self.body if self.kind == "event" else self.answer.json
+        return (
+            document if isinstance(document, dict) and document.get("id") == self.job and "state" in document else None
+        )
 
 
 @dataclass(frozen=True)
@@ -151,8 +153,8 @@ class PlayedDomain(Site):
         return result
 
     def _run(self, name: str, kind: str, action: Mapping[str, Any], verdict: str, now: float) -> Json:
-        if (name, "commit") in self.told:
-            return self.told[name, "commit"]
+        if (name, "commit") in self.reports:
+            return self.reports[name, "commit"]
         result: Json = {"action": name, "phase": "commit", "outcome": "committed", "at": instant(now)}
         job = str(action.get("job"))
         if kind == "stop":
@@ -162,26 +164,26 @@ class PlayedDomain(Site):
             result |= {"outcome": "refused", "problem": {**problem, "type": "urn:kuayu:problem:no-capacity"}}
         else:
             self.runs.add((job, attempt_of(action)))
-        self.told[name, "commit"] = result
+        self.reports[name, "commit"] = result
         return result
 
     def holdings(self, job: str) -> Iterator[Holding]:
         """What is committed for a job."""
-        for name, held in self.held.items():
-            if held.taken and held.job == job:
-                rows = tuple(sorted(held.nodes.items()))
-                yield Holding(self.name, name, self.kind_of.get(name, ""), sum(held.nodes.values()), rows)
+        for name, reservation in self.reservations.items():
+            if reservation.taken and reservation.job == job:
+                rows = tuple(sorted(reservation.nodes.items()))
+                yield Holding(self.name, name, self.kind_of.get(name, ""), sum(reservation.nodes.values()), rows)
 
     def pass_time(self, now: float) -> None:
         """Let go of what has a lease that is over, counted from the last request for actions that was answered."""
         for name, lease in list(self.lease_of.items()):
-            if name not in self.held:
+            if name not in self.reservations:
                 del self.lease_of[name]
             elif self.asked + lease <= now:
-                job = self.held[name].job
+                job = self.reservations[name].job
                 self.runs = {run for run in self.runs if run[0] != job}
                 self.lose(name, now)
-                self.lost.append(self.told[name, "commit"])
+                self.lost.append(self.reports[name, "commit"])
 
 
 class Feed:
@@ -222,11 +224,11 @@ class Feed:
             self._break_off_or_resume()
 
     def _tell(self, event: StreamEvent) -> None:
-        told = event.json
-        name = str(told.get("id")) if isinstance(told, dict) else ""
+        record = event.json
+        name = str(record.get("id")) if isinstance(record, dict) else ""
         for stage in self._stages:
             if name in stage.jobs:
-                stage.take_event(name, told, self.unbroken.opening)
+                stage.take_event(name, record, self.unbroken.opening)
 
     def _break_off_or_resume(self) -> None:
         """Break the second stream off, or resume it behind the last event that it gave: there are others by then."""
@@ -341,17 +343,17 @@ class Stage:
     def cancel(self, job: str) -> Answer:
         """Call a job off."""
         self._renew()
-        held = self._holdings(job)
+        holdings = self._holdings(job)
         answer = self.episode.ask("DELETE", f"/v1/jobs/{job}")
-        self._note("cancel", job, "", {}, answer, held)
+        self._note("cancel", job, "", {}, answer, holdings)
         return answer
 
     def look(self, job: str) -> Answer:
         """Read a job."""
         self._renew()
-        held = self._holdings(job)
+        holdings = self._holdings(job)
         answer = self.episode.ask("GET", f"/v1/jobs/{job}")
-        self._note("look", job, "", {}, answer, held)
+        self._note("look", job, "", {}, answer, holdings)
         return answer
 
     def decision(self, job: str) -> Answer:
@@ -372,9 +374,9 @@ class Stage:
     def send(self, kind: str, of_domain: str, job: str, path: str, body: Json) -> Answer:
         """Send something that a domain tells of a job, and note it."""
         self._renew()
-        held = self._holdings(job)
+        holdings = self._holdings(job)
         answer = self.episode.ask("POST", path, body)
-        self._note(kind, job, of_domain, body, answer, held)
+        self._note(kind, job, of_domain, body, answer, holdings)
         return answer
 
     def visit(self, label: str) -> bool:
@@ -413,7 +415,7 @@ class Stage:
                 self._note(kind, job, played.name, action, answer)
         if (label, step) in self.left_open:
             return False
-        refuses = self.refusals.get(step, 0) > 0 and (name, step) not in played.told
+        refuses = self.refusals.get(step, 0) > 0 and (name, step) not in played.reports
         self.refusals[step] = self.refusals.get(step, 0) - refuses
         self._tell(played, job, played.act(action, "refuse" if refuses else "grant", self.episode.now()))
         return True
@@ -421,8 +423,8 @@ class Stage:
     def answer_late(self, label: str, job: str, kind: str) -> None:
         """Do what a domain was asked for when it is perhaps asked no more, and say so."""
         played = self.domains[label]
-        asked = [m.body for m in self.moments if (m.kind, m.job, m.domain) == (kind, job, played.name)]
-        for action in asked[-1:]:
+        actions = [m.body for m in self.moments if (m.kind, m.job, m.domain) == (kind, job, played.name)]
+        for action in actions[-1:]:
             self._tell(played, job, played.act(action, "grant", self.episode.now()))
 
     def _tell(self, played: PlayedDomain, job: str, result: Json) -> None:
@@ -566,9 +568,9 @@ class Stage:
         for job in open_ones:
             self.reach(job, *ENDED)
 
-    def take_event(self, job: str, told: Json, opening: Answer) -> None:
+    def take_event(self, job: str, record: Json, opening: Answer) -> None:
         """An event about a job has come."""
-        self._note("event", job, "", told, opening)
+        self._note("event", job, "", record, opening)
 
     def _holdings(self, job: str) -> tuple[Holding, ...]:
         self.pass_time()
@@ -583,8 +585,8 @@ class Stage:
         answer: Answer,
         holdings: Sequence[Holding] | None = None,
     ) -> None:
-        held = self._holdings(job) if holdings is None else tuple(holdings)
-        self.moments.append(Moment(kind, job, of_domain, body, answer, held))
+        committed = self._holdings(job) if holdings is None else tuple(holdings)
+        self.moments.append(Moment(kind, job, of_domain, body, answer, committed))
 
 
 def request_of(name: str, devices: int | Json = DEVICES) -> Json:

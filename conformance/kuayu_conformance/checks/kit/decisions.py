@@ -42,7 +42,7 @@ states that are patched. What is a document of a class has its type (:mod:`kuayu
 
 RequestT = TypeVar("RequestT", bound=Mapping[str, Any])
 """Class of a request."""
-Drawing = TypeVar("Drawing")
+Builder = TypeVar("Builder")
 """What draws the parts of a profile's requests."""
 
 Key = TypeVar("Key", bound=Hashable)
@@ -64,7 +64,7 @@ class DecisionExchange:
     answer: Answer
 
     @property
-    def told(self) -> Any:
+    def decision(self) -> Any:
         """The answer as JSON, of the class that the operation answers with; whoever asked knows which."""
         return self.answer.json
 
@@ -119,9 +119,9 @@ def present(chance: Random) -> int:
     return _EARLIEST + chance.randrange(_SPAN)
 
 
-def near(found: float, expected: float, relative: float = 0.01) -> bool:
+def near(value: float, expected: float, relative: float = 0.01) -> bool:
     """Whether a figure is within a share of the one that is expected."""
-    return abs(found - expected) <= relative * abs(expected)
+    return abs(value - expected) <= relative * abs(expected)
 
 
 UNKNOWN, INVALID = "unknown-reference", "invalid-body"
@@ -290,17 +290,17 @@ class CaseVerdicts:
     def findings(self, requirement: str) -> Iterator[Finding]:
         """A claim about every hard request."""
         for case in self.cases:
-            found = "; ".join(case.faults) or "it is sound"
-            yield holds(requirement, not case.faults, f"{case.what}: a sound {self.called}", found, case.answer)
+            observed = "; ".join(case.faults) or "it is sound"
+            yield holds(requirement, not case.faults, f"{case.what}: a sound {self.called}", observed, case.answer)
 
 
 def drawn(
-    cases: Mapping[str, Callable[[Drawing], RequestT]], draft: Callable[[Random], Drawing], chance: Random, times: int
+    cases: Mapping[str, Callable[[Builder], RequestT]], builder: Callable[[Random], Builder], chance: Random, times: int
 ) -> Iterator[tuple[str, RequestT]]:
     """Each hard request so many times, with other numbers: what is hard about it, and the request."""
     for _ in range(times):
         for what, case in cases.items():
-            yield what, case(draft(chance))
+            yield what, case(builder(chance))
 
 
 def verdicts(
@@ -328,10 +328,10 @@ def verdicts(
     return CaseVerdicts(called, tuple(cases))
 
 
-def revision_faults(body: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+def revision_faults(body: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with the revision of an answer: it is that of the request, or of nothing (COM-028)."""
-    if told["revision"] != body["revision"]:
-        yield f"revision {told['revision']} where the request's is {body['revision']}"
+    if decision["revision"] != body["revision"]:
+        yield f"revision {decision['revision']} where the request's is {body['revision']}"
 
 
 GIVEN_UP = 20
@@ -419,7 +419,7 @@ class WindowClient:
         """How many answers there were with anything amiss, which evidence is made of."""
         return self.bad_answers + self.unsound.count
 
-    def _asked(self, path: str, body: Mapping[str, Any]) -> Answer | None:
+    def _ask(self, path: str, body: Mapping[str, Any]) -> Answer | None:
         """An answer; None where it is not what the operation answers with, or was not too often."""
         if self.hopeless:
             return None
@@ -446,11 +446,11 @@ class WindowClient:
             self._in_vain = 0
             return known[0]
         answers, amiss = self.answers, self._amiss
-        with self.episode.stretch(key) as stretch:
-            found = play()
+        with self.episode.stretch(key) as segment:
+            outcome = play()
             if self._amiss == amiss:
-                stretch.keep((found, self.answers - answers))
-        return found
+                segment.keep((outcome, self.answers - answers))
+        return outcome
 
     def played(self, windows: Sequence[Key], play: Callable[[Key], Played]) -> tuple[Played, ...]:
         """All windows in their order, until the service is not asked any more."""

@@ -206,10 +206,13 @@ DECISIONS: dict[str, Mapping[str, Any]] = {
 """Body by operation, of each decision service."""
 
 
-def reports(subject: str, at: str) -> dict[str, Mapping[str, Any]]:
+def reports(subject: str, observed_at: str) -> dict[str, Mapping[str, Any]]:
     """Body by operation, of each that takes what is told of a node; nothing is wrong with it."""
     return {
-        "POST /v1/samples": {"mode": "per_item", "samples": [sample(subject, at, accelerator_utilisation=0.5)]},
-        "POST /v1/heartbeats": {"beats": [beat(subject, 0, at)]},
-        "POST /v1/log-lines": {"lines": [line(subject, at, "systemd[1]: Started Session 1 of User root.")]},
+        "POST /v1/samples": {
+            "mode": "per_item",
+            "samples": [sample(subject, observed_at, accelerator_utilisation=0.5)],
+        },
+        "POST /v1/heartbeats": {"beats": [beat(subject, 0, observed_at)]},
+        "POST /v1/log-lines": {"lines": [line(subject, observed_at, "systemd[1]: Started Session 1 of User root.")]},
     }

@@ -95,7 +95,7 @@ def faults_of(episode: Episode, in_domain: str, state: str, least: int) -> Answe
         episode.sleep(GLANCE)
 
 
-def held(episode: Episode, subject: str, *, kind: str = "node", query: str = "") -> Answer:
+def read_samples(episode: Episode, subject: str, *, kind: str = "node", query: str = "") -> Answer:
     """Ask for the samples of a subject."""
     return episode.ask("GET", f"/v1/samples?subject={subject}&subject_kind={kind}{query}")
 

@@ -23,7 +23,7 @@ from kuayu_conformance.checks.kit.decisions import (
     revision,
     unknown,
 )
-from kuayu_conformance.checks.resilience.recovery_invariants import FAILED, Draft, fenced
+from kuayu_conformance.checks.resilience.recovery_invariants import FAILED, FailoverRequestBuilder, fenced
 from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding
@@ -134,7 +134,7 @@ def _of_policies(order: list[str], planned: "list[documents.PolicyChange]", beyo
 
 def backup(chance: Random) -> "documents.BackupRequest":
     """Two jobs in two of three domains, and a store beyond them, which is allowed."""
-    draft = Draft(chance)
+    draft = FailoverRequestBuilder(chance)
     elsewhere = name(chance)
     return {
         "revision": revision(chance),
@@ -177,12 +177,12 @@ def failover(chance: Random) -> "documents.FailoverRequest":
     A node is held by a job that is not in the request, another one is free in a domain without a store, and a link
     leads there: all of this is allowed.
     """
-    draft = Draft(chance)
+    draft = FailoverRequestBuilder(chance)
     elsewhere = name(chance)
     jobs = [draft.job(2, 1, 2), draft.job(2, 1, 2)]
     nodes = [
-        *draft.held(jobs[0], {(1, 1): FAILED}),
-        *draft.held(jobs[1], {(0, 0): fenced(30.0)}),
+        *draft.nodes_of(jobs[0], {(1, 1): FAILED}),
+        *draft.nodes_of(jobs[1], {(0, 0): fenced(30.0)}),
         draft.node(draft.here, job=name(chance), replica=9),
         draft.node(elsewhere),
         *draft.free(draft.here, 2),

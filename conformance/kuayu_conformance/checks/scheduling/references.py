@@ -18,7 +18,7 @@ from kuayu_conformance.checks.scheduling.placement_requests import (
     PLACEMENTS,
     PLANS,
     ROUTES,
-    Draft,
+    StateBuilder,
     alone,
     queued,
     take,
@@ -36,10 +36,10 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    return bad_requests(episode, requests(Draft.of(episode)), _faults)
+    return bad_requests(episode, requests(StateBuilder.of(episode)), _faults)
 
 
-def requests(draft: Draft) -> dict[str, Mapping[str, Any]]:
+def requests(draft: StateBuilder) -> dict[str, Mapping[str, Any]]:
     """A small request for each decision, with a name in every place that may hold one."""
     state = _state(draft)
     first, second = (domain["id"] for domain in state["domains"][:2])
@@ -67,7 +67,7 @@ def requests(draft: Draft) -> dict[str, Mapping[str, Any]]:
     return {PLACEMENTS: placements, FRONTS: fronts, PLANS: plans, ROUTES: routes}
 
 
-def _state(draft: Draft) -> "documents.SchedulingState":
+def _state(draft: StateBuilder) -> "documents.SchedulingState":
     """A state that would hold together without its last accelerator, domain, pool, node or job."""
     profile = draft.name()
     kinds = [draft.accelerator([profile], speed=1.0), *(draft.accelerator([profile]) for _ in range(2))]
