@@ -89,13 +89,13 @@ def results_of(report: ConformanceReport, *names: str) -> list[RequirementResult
 def _claimable(report: ConformanceReport, declaration: Declaration) -> Iterator[str]:
     """Names of what was declared and asked for; without COM, and without parts of what is claimed whole."""
     declared, parts = set(declaration.profiles), set(declaration.sub_profiles or ())
-    asked, asked_parts = set(report.profiles), set(report.sub_profiles or ())
-    everything = not asked and not asked_parts
-    claimed = [name for name in profiles() if name in declared - {Profile.COM} and (everything or name in asked)]
+    requested, requested_parts = set(report.profiles), set(report.sub_profiles or ())
+    everything = not requested and not requested_parts
+    claimed = [name for name in profiles() if name in declared - {Profile.COM} and (everything or name in requested)]
     yield from claimed
     for name, row in sub_profiles().items():
         is_declared = name in parts or row.profile in declared
-        is_asked = name in asked_parts or (everything and name in parts)
+        is_asked = name in requested_parts or (everything and name in parts)
         if is_declared and is_asked and row.profile not in claimed:
             yield name
 

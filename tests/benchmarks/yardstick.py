@@ -172,7 +172,7 @@ def asked(its: Scenario, members: Cohort) -> tuple[float, int]:
     settings = Settings("costs", "costs", full=True, features=frozenset(), limits={}, other_tenant=False)
     episode: Any = Episode("costs", settings, source)  # type: ignore[arg-type]  # as much of one as is asked
     began = time.process_time()
-    with episode.stretch("window"):
+    with episode.segment("window"):
         play_window(its, Shown(source, episode, counts, wire), "service", members)
     assert counts.bad_answers == 0
     return time.process_time() - began - source.spent, source.asked

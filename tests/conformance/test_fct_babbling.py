@@ -11,7 +11,7 @@ from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS
 from kuayu_conformance.checks.forecast.origins import Size
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.episode import SetUpFailed
+from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
 
 METHOD = {"name": "babbler", "version": "0"}
@@ -102,7 +102,7 @@ def test_nonsense_is_found_and_nothing_stumbles(name: str, seed: int, monkeypatc
     made = episode(f"fct_{name}", Babbler(seed), decide=False, careful=name == "names")
     try:
         found = list(check.judge(check.observe(made)))
-    except SetUpFailed:
+    except SetUpFailure:
         return
     assert found
     assert all(isinstance(each, Claim | Figure) for each in found)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks import CHECKS, Listed
+from kuayu_conformance.checks import CHECKS, CheckEntry
 from kuayu_conformance.contract import operation_of, operations
 from kuayu_schemas import registers
 
@@ -89,7 +89,7 @@ def test_a_requirement_is_of_the_parts_that_have_what_its_check_calls(
 
 @pytest.mark.parametrize("check", [check for check in CHECKS if check.needs], ids=lambda check: check.name)
 def test_common_behaviour_shows_through_parts_that_have_what_its_check_calls(
-    called: Mapping[str, frozenset[str]], check: Listed
+    called: Mapping[str, frozenset[str]], check: CheckEntry
 ) -> None:
     for name in set(check.needs) & registers.sub_profiles().keys():
         has = set(registers.sub_profiles()[name].mandatory)

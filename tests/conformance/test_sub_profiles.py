@@ -192,7 +192,7 @@ def test_a_part_that_this_version_does_not_know_says_nothing(tmp_path: Path) -> 
     assert {row.requirement for row in report.results if row.verdict is Verdict.fail} == set()
     assert not (tmp_path / BADGE).exists()
     assert "declares no profile and no sub-profile" in headline(view_of(report, registers.requirements())).en
-    assert "SCH/telepathy: not known to this suite" in looked["profiles"].found
+    assert "SCH/telepathy: not known to this suite" in looked["profiles"].observed
     assert looked["profiles"].well is None
 
 

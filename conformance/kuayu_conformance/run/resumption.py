@@ -108,7 +108,7 @@ class ResumedRun(Run):
         number = len(self._begun.resumptions) + 1
         seen: list[Event] = []
         credentials, listeners = self._options.credentials, self._options.listeners
-        parts = (f"resumption {number}", client, credentials, exporter, _Kept(seen), self._stop)
+        parts = (f"resumption {number}", client, credentials, exporter, _EventBuffer(seen), self._stop)
         source = LiveSource(*parts, listeners=listeners, full_requests=self._options.full_requests)
         declaration = read_declaration(Episode(PREAMBLE, blank_settings(self._begun.header), source))
         if declaration.failure:
@@ -157,9 +157,9 @@ class ResumedRun(Run):
         for check in left:
             known = self._events_of(check)
             if known and not standing(check, known):
-                asked = broken_off_at(check, plan, known)
-                if asked is not None and asked.method == "PUT":
-                    yield asked.path, asked.tenant
+                request = broken_off_at(check, plan, known)
+                if request is not None and request.method == "PUT":
+                    yield request.path, request.tenant
 
     def _make(
         self,
@@ -200,7 +200,7 @@ def _cut(check: Check[Any], plan: Plan, stand: int, transcript: TranscriptWriter
     return replace(plan, begun_anew={**plan.begun_anew, check.name: plan.begun_anew.get(check.name, 0) + 1})
 
 
-class _Kept:
+class _EventBuffer:
     """Keeps events until it is known whether the run goes on."""
 
     def __init__(self, events: list[Event]) -> None:

@@ -27,7 +27,7 @@ from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.extras import lacking
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run import originals
-from kuayu_conformance.run.attention import attentive
+from kuayu_conformance.run.interpreter_pauses import short_pauses
 from kuayu_conformance.run.judgement import (
     Results,
     attributed,
@@ -38,7 +38,7 @@ from kuayu_conformance.run.judgement import (
     read_declaration,
 )
 from kuayu_conformance.run.listener import Listener
-from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, TargetGone, remove
+from kuayu_conformance.run.live import Credentials, Interruption, LiveSource, TargetGone, remove
 from kuayu_conformance.run.machine import MachineWatch
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
 from kuayu_conformance.run.resumed_source import TakenUp
@@ -234,13 +234,13 @@ class Run:
             contextlib.closing(transcript),
             contextlib.closing(exporter),
             self._client() as client,
-            attentive(),
+            short_pauses(),
             watched,
         ):
-            made = plan(client, exporter)
+            run_plan = plan(client, exporter)
             try:
-                with contextlib.closing(KeptScores.begin(self._folder)) as kept:
-                    self._episodes_of(replace(made, kept=kept), exporter, transcript, client)
+                with contextlib.closing(KeptScores.begin(self._folder)) as score_store:
+                    self._episodes_of(replace(run_plan, score_store=score_store), exporter, transcript, client)
             except TargetGone as gone:
                 self._stop.set()
                 transcript.write(_called_off(f"the target took no connections any more ({gone})"))
@@ -283,11 +283,11 @@ class Run:
     def _judge(self, transcript: Transcript) -> ConformanceReport:
         """The report; scores that this run has written itself need no spot checks."""
         self._progress.judging()
-        kept = KeptScores.of(self._folder, spot_checks=0)
+        score_store = KeptScores.of(self._folder, spot_checks=0)
         # Of longer runs there is too much to hand from process to process, and it is told how far they are judged.
         smoke = transcript.header["run_level"] == RunLevel.smoke.value
         processes = (os.cpu_count() or 1) if smoke else 1
-        return judge(transcript, self._options.data, self._progress.passed, kept, processes)
+        return judge(transcript, self._options.data, self._progress.passed, score_store, processes)
 
     def _data(self) -> list[dict[str, str]]:
         """Tables and originals beyond those that come with the suite, with their digests."""
@@ -362,7 +362,7 @@ class Run:
             clock, since = time.perf_counter(), time.monotonic()
             try:
                 results = judge_check(check, begun, plan, duration=None)
-            except Interrupted:
+            except Interruption:
                 return
             finally:
                 live.close()
@@ -420,11 +420,11 @@ class Run:
             if check.recorded_times:
                 make(check)
 
-    def _side_by_side(self, made: Sequence[Callable[[], object]], most: int) -> None:
+    def _side_by_side(self, tasks: Sequence[Callable[[], object]], most: int) -> None:
         """Do all of it, so much at a time."""
         with ThreadPoolExecutor(most, thread_name_prefix="episode") as pool:
             try:
-                for future in as_completed([pool.submit(task) for task in made]):
+                for future in as_completed([pool.submit(task) for task in tasks]):
                     future.result()
             except BaseException:
                 self._stop.set()

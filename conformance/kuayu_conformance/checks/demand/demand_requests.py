@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json, named_revision
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_schemas import schema
 
 if TYPE_CHECKING:
@@ -148,12 +148,12 @@ def ask_demands(episode: Episode, body: "documents.TrainingDemandRequest") -> De
     """Ask for demands that nothing stands against.
 
     Raises:
-        SetUpFailed: The answer is no report of demands.
+        SetUpFailure: The answer is no report of demands.
     """
     answer = episode.set_up("POST", DEMANDS, body)
     document = report(answer, "TrainingDemandReport")
     if document is None:
-        raise SetUpFailed("the answer is not a valid report of training demands", answer)
+        raise SetUpFailure("the answer is not a valid report of training demands", answer)
     return DemandExchange(body, answer, {row["case"]: row for row in document["demands"]})
 
 

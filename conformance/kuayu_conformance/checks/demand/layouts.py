@@ -21,7 +21,7 @@ from kuayu_conformance.checks.demand.demand_requests import (
     revision,
 )
 from kuayu_conformance.checks.kit.decisions import near
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_conformance.findings import Claim, Finding, holds
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def observe(episode: Episode) -> LayoutAnswers:
     """Ask for layouts of several models, then for the demand of each layout that was told.
 
     Raises:
-        SetUpFailed: An answer is no report.
+        SetUpFailure: An answer is no report.
     """
     chance = episode.random
     kinds = ("grouped", "plain", "experts", "latent", "window")
@@ -114,7 +114,7 @@ def _ask(episode: Episode, body: "documents.LayoutRequest") -> Question:
     answer = episode.set_up("POST", LAYOUTS, body)
     layout_report: documents.LayoutReport | None = report(answer, "LayoutReport")
     if layout_report is None:
-        raise SetUpFailed("the answer is not a valid report of layouts", answer)
+        raise SetUpFailure("the answer is not a valid report of layouts", answer)
     rows = layout_report["layouts"]
     if not rows:
         return Question(body, answer, layout_report, None, ())

@@ -39,7 +39,7 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     """Ask as it should be, then with one thing wrong each time.
 
     Raises:
-        SetUpFailed: What is right is not answered.
+        SetUpFailure: What is right is not answered.
     """
     return bad_requests(episode, requests(episode), _faults, lambda _, path, body: episode.set_up("POST", path, body))
 

@@ -45,7 +45,7 @@ def observe(episode: Episode) -> ForecastAnswers:
     """Ask for forecasts of unlike things, and for reservations.
 
     Raises:
-        SetUpFailed: One of them is not answered.
+        SetUpFailure: One of them is not answered.
     """
     builder = ForecastRequestBuilder(episode.random, episode.naming)
     forecasts = [_twice(episode, FORECASTS, what, body) for what, body in questions(builder)]

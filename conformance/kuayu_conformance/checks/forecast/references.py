@@ -27,7 +27,7 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     """Ask for everything as it should be, then with one thing wrong each time.
 
     Raises:
-        SetUpFailed: What is right is not answered.
+        SetUpFailure: What is right is not answered.
     """
     return bad_requests(episode, requests(ForecastRequestBuilder(episode.random, episode.naming)), _faults)
 

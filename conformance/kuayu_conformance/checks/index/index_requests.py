@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import named_revision
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_conformance.findings import Claim, holds
 from kuayu_schemas import schema
 
@@ -123,11 +123,11 @@ def ask(episode: Episode, body: "documents.IndexRequest") -> IndexExchange:
     """Ask for indices that nothing stands against.
 
     Raises:
-        SetUpFailed: The answer is no report of indices.
+        SetUpFailure: The answer is no report of indices.
     """
     answer = episode.set_up("POST", "/v1/compute-indices", body)
     if not schema.is_valid("IndexReport", answer.json, reader=True):
-        raise SetUpFailed("the answer is not a valid report of compute indices", answer)
+        raise SetUpFailure("the answer is not a valid report of compute indices", answer)
     report = answer.json
     return IndexExchange(
         body,

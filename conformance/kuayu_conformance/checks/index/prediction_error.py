@@ -62,7 +62,7 @@ def _errors(pairs: Iterable[Pair]) -> ReportTable:
     rows = []
     for (table, split, probes), group in _by_probes(pairs).items():
         s = Summary.of(group)
-        shares = [percent(share) for share in (s.mean, s.median, s.ninetieth, s.near, s.held)]
+        shares = [percent(share) for share in (s.mean, s.median, s.ninetieth, s.near, s.covered)]
         correlation = "–" if s.correlation is None else f"{s.correlation:.2f}"
         rows.append([_shown(table, group), split, str(probes), str(s.pairs), *shares, str(s.abstained), correlation])
     return as_table("Error of the index by table, by what is left out, and by number of probes", columns, rows)
@@ -304,7 +304,7 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
             len(correlations),
             "mean over tasks of Kendall's rank correlation; one-sided 95 % bootstrap bound over tasks",
         )
-    covered = by_device(pairs, lambda pair: float(pair.held))
+    covered = by_device(pairs, lambda pair: float(pair.covered))
     yield Figure(
         "IDX-003",
         clustered_mean(covered),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import PROBED, REFERENCE, UNMEASURED, corpus, question
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_conformance.findings import Claim, Finding, answered, holds
 from kuayu_schemas import schema
 
@@ -59,7 +59,7 @@ def observe(episode: Episode) -> ProbePlans:
     for probes in (1, 3, len(cells) + 5):
         answer = episode.set_up("POST", PLANS, {**request, "probes": probes})
         if not schema.is_valid("ProbePlan", answer.json, reader=True):
-            raise SetUpFailed("the answer is not a valid probe plan", answer)
+            raise SetUpFailure("the answer is not a valid probe plan", answer)
         plans.append(Plan(probes, candidates, answer))
     wrong = []
     for what, problem, pointer, path, body in _wrong(question(episode, of), {**request, "probes": 1}):

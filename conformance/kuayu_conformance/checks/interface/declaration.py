@@ -11,7 +11,7 @@ from kuayu_conformance.checks.jobs.job_domains import Stage
 from kuayu_conformance.checks.kit.requests import DECISIONS, REVISION, mandatory, reports
 from kuayu_conformance.checks.kit.resources import GRAVE, domain, line, node
 from kuayu_conformance.contract import operation_of
-from kuayu_conformance.episode import Episode, SetUpFailed, instant, seconds_of
+from kuayu_conformance.episode import Episode, SetUpFailure, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import schema
 
@@ -46,7 +46,7 @@ def observe(episode: Episode) -> DeclarationAnswers:
         jobs = [item for item in operations if "/v1/jobs" in item or "/v1/run-" in item]
         answers += _call_each(episode, [entry for entry in operations if entry not in jobs])
         answers += _of_jobs(episode, jobs) if jobs else ()
-    except SetUpFailed as failed:  # what could not be set up is an operation that this check is about
+    except SetUpFailure as failed:  # what could not be set up is an operation that this check is about
         refused = failed.answer
         operation = operation_of(refused.method, refused.path)
         answers.append((f"{refused.method} {operation.template if operation else refused.path}", refused))

@@ -293,7 +293,7 @@ class Stage:
         """Register domains with nodes of so many devices, and ask once what each has to do.
 
         Raises:
-            SetUpFailed: Something could not be registered.
+            SetUpFailure: Something could not be registered.
         """
         if self.feed is not None:
             self.feed.add(self)
@@ -309,7 +309,7 @@ class Stage:
         """Register another node of a domain, with so many devices that are free.
 
         Raises:
-            SetUpFailed: It could not be registered.
+            SetUpFailure: It could not be registered.
         """
         played = self.domains[label]
         self._renew()
@@ -330,7 +330,7 @@ class Stage:
         """Submit a job that may run in all domains of the stage, or in some; its name.
 
         Raises:
-            SetUpFailed: It was refused.
+            SetUpFailure: It was refused.
         """
         self._renew()
         name = self.episode.name_of(f"{self.label}-{label}")

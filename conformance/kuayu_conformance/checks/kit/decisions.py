@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.contract import operation_of
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_conformance.findings import Claim, Finding, answered, holds
 from kuayu_schemas import schema
 
@@ -73,11 +73,11 @@ def ask(episode: Episode, path: str, body: Mapping[str, Any]) -> DecisionExchang
     """Ask for a decision.
 
     Raises:
-        SetUpFailed: The answer is none.
+        SetUpFailure: The answer is none.
     """
     exchange = DecisionExchange(body, episode.set_up("POST", path, body))
     if not is_answer(path, exchange.answer):
-        raise SetUpFailed(f"the answer is no valid {answer_class(path)}", exchange.answer)
+        raise SetUpFailure(f"the answer is no valid {answer_class(path)}", exchange.answer)
     return exchange
 
 
@@ -233,7 +233,7 @@ def bad_requests(
         right: Asks for what is as it should be.
 
     Raises:
-        SetUpFailed: What is right is not answered.
+        SetUpFailure: What is right is not answered.
     """
     wanted = {path: body for path, body in bodies.items() if episode.settings.asks(f"POST {path}")}
     for path, body in wanted.items():
@@ -446,7 +446,7 @@ class WindowClient:
             self._in_vain = 0
             return known[0]
         answers, amiss = self.answers, self._amiss
-        with self.episode.stretch(key) as segment:
+        with self.episode.segment(key) as segment:
             outcome = play()
             if self._amiss == amiss:
                 segment.keep((outcome, self.answers - answers))

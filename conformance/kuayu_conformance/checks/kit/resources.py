@@ -78,7 +78,7 @@ def failing(episode: Episode, subjects: Sequence[str]) -> None:
     """Let nodes beat once, and their logs tell that their devices have to be reset.
 
     Raises:
-        SetUpFailed: Heartbeats or log lines were refused.
+        SetUpFailure: Heartbeats or log lines were refused.
     """
     now = instant(episode.now())
     episode.set_up("POST", "/v1/heartbeats", {"beats": [beat(subject, 1, now) for subject in subjects]})

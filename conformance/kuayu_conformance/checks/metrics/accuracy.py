@@ -71,7 +71,7 @@ def _stratum(episode: Episode, site: str, name: str, trap: str) -> Stratum:
     for page, known in _trapped(played, trap, [now - step * (count - i) for i in range(count)]):
         previous, delay = delay, _send(episode, machine, page, name, SKEW if trap == "skew" else 0.0)
         blur = min(MOST_BLUR, (previous + delay) / step)
-        cells |= {(cell.subject, cell.measure, cell.at): _blurred(cell, blur) for cell in known}
+        cells |= {(cell.subject, cell.measure, cell.instant): _blurred(cell, blur) for cell in known}
     samples: dict[tuple[str, int], Mapping[str, Any]] = {}
     kinds = {"node" if subject == NODE else "device" for row in played.mapped for subject in row.series}
     for kind in sorted(kinds):
@@ -87,7 +87,7 @@ def _send(episode: Episode, machine: str, page: Page, name: str, shift: float) -
     query = f"/v1/expositions?node={machine}&exporter={name}"
     if shift:
         sent = episode.now()
-        query += f"&observed_at={instant(page.at + shift)}&sent_at={instant(sent + shift)}"
+        query += f"&observed_at={instant(page.instant + shift)}&sent_at={instant(sent + shift)}"
         answer = episode.ask("POST", query, content=page.untimed.encode(), media_type="text/plain")
         return answer.started + answer.seconds - sent + 0.002
     episode.ask("POST", query, content=page.text.encode(), media_type="text/plain")
@@ -169,13 +169,13 @@ def _wrong(stratum: Stratum) -> Iterator[Claim]:
         value = _stored_value(stratum, cell, tolerant)
         if not correct(cell, value):
             subject = f"device {cell.subject}" if cell.subject else "the node"
-            where = f"{stratum.exporter}, {stratum.trap}: {cell.measure} of {subject} at {instant(cell.at)}"
+            where = f"{stratum.exporter}, {stratum.trap}: {cell.measure} of {subject} at {instant(cell.instant)}"
             expected = f"{where} is {_shown(cell)}"
             yield holds("MET-003", False, expected, "absent" if value is None else value, stratum.answer)
 
 
 def _stored_value(stratum: Stratum, cell: Cell, tolerant: float) -> object:
-    position = round(cell.at * 1000)
+    position = round(cell.instant * 1000)
     sample = stratum.samples.get((cell.subject, position))
     if sample is None and tolerant:
         near = [(abs(t - position), t) for subject, t in stratum.samples if subject == cell.subject]

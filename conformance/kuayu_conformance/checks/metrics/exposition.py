@@ -89,7 +89,7 @@ def observe(episode: Episode) -> PageAnswers:
     page = played.advance(now - 10)
     field = next(row for row in played.mapped if row.measure.name == SPOILT)
     series = field.series[played.devices[0]][0]
-    excess = played.capture.render({**page.values, series: "250"}, round(page.at * 1000))
+    excess = played.capture.render({**page.values, series: "250"}, round(page.instant * 1000))
     spoilt = {row.measure.name for row in played.mapped if series in row.series.get(played.devices[0], ())}
     rest = (cell for cell in page.gauges if cell.subject == played.devices[0] and cell.measure not in spoilt)
     return PageAnswers(
@@ -159,7 +159,7 @@ def judge_rest(answer: Answer, rest: Sequence[Cell]) -> Iterator[Finding]:
 def _is_held(cell: Cell, item: Mapping[str, object]) -> bool:
     value, device = item.get(cell.measure), item.get("device")
     when = seconds_of(item.get("observed_at"))
-    if device != cell.subject or when is None or abs(when - cell.at) > SAME_INSTANT:
+    if device != cell.subject or when is None or abs(when - cell.instant) > SAME_INSTANT:
         return False
     if isinstance(cell.truth, float) and isinstance(value, int | float):
         return abs(value - cell.truth) <= cell.tolerance

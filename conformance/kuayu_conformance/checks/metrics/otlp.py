@@ -124,7 +124,7 @@ def observe(episode: Episode) -> ExportAnswers:
     sender = _Sender(episode)
 
     def push(label: str, page: Page) -> None:
-        path = f"/v1/expositions?node={machines[label]}&exporter={EXPORTER}&observed_at={instant(page.at)}"
+        path = f"/v1/expositions?node={machines[label]}&exporter={EXPORTER}&observed_at={instant(page.instant)}"
         episode.ask("POST", path, content=page.untimed.encode(), media_type="text/plain")
 
     def read(label: str) -> Samples:
@@ -156,7 +156,7 @@ def observe(episode: Episode) -> ExportAnswers:
         push("ordered", page)
 
     quiet = {"kuayu.node": machines["quiet"]}
-    unmapped = Point("kuayu.unknown", "{thing}", COUNTER, {}, 5, first[0].at)
+    unmapped = Point("kuayu.unknown", "{thing}", COUNTER, {}, 5, first[0].nanoseconds)
     blank = [replace(point, flags=NO_RECORDED_VALUE, value=0.0) for point in gpu_power]
     others = [point for point in first if point.name in {"hw.energy", "hw.temperature"}]
     sender.send("metrics without a map, and points without a value", JSON, (quiet, [unmapped, *others, *blank]))
@@ -168,7 +168,7 @@ def observe(episode: Episode) -> ExportAnswers:
     position = {"hw.id": other.attributes["hw.id"], "hw.gpu.task": "general"}
     odd = [
         replace(good, attributes={"hw.id": absent, "hw.type": "gpu"}),
-        Point("hw.gpu.utilization", "1", GAUGE, position, 2.5, good.at),
+        Point("hw.gpu.utilization", "1", GAUGE, position, 2.5, good.nanoseconds),
     ]
     strange = {"kuayu.node": machines["strange"]}
     sender.send("a device that is not there, and 250 %", JSON, (strange, [good, *odd]), refused=2)

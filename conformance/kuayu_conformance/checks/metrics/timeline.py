@@ -69,8 +69,8 @@ class Timeline:
         self.end = 0.0
         self._take(float("-inf"), snapshot)
         for event in events:
-            self._take(event.at, event.json)
-            self.end = event.at
+            self._take(event.received_at, event.json)
+            self.end = event.received_at
 
     def _take(self, instant: float, body: Any) -> None:
         for part, vertices in graph_of(body).items():

@@ -269,7 +269,7 @@ def _once(episode: Episode, family: str, number: int, seed: str, intervals: int)
     known: Window | None = episode.again((family, number))
     if known is not None:
         return known
-    with episode.stretch((family, number)) as segment:
+    with episode.segment((family, number)) as segment:
         window = _window(episode, draw(family, seed, intervals, naming))
         if isinstance(window, Window) and not window.faults:
             segment.keep(window)

@@ -189,7 +189,7 @@ class Player:
         domains = self._asked_for(kind, about)
         if not domains or any(response.fault == name for response in self.responses):
             return set()
-        self._awaited[name] = _PendingActions(RESPONSES[kind], about, actions, set(domains), event.at + TOLD)
+        self._awaited[name] = _PendingActions(RESPONSES[kind], about, actions, set(domains), event.received_at + TOLD)
         return set(domains)
 
     def _asked_for(self, kind: str, about: str) -> frozenset[str]:
@@ -357,9 +357,9 @@ def tellings(events: Iterable[StreamEvent]) -> list[Telling]:
         fault = event.json if isinstance(event.json, dict) else {}
         name, kind, state = str(fault.get("id")), str(fault.get("kind")), fault.get("state")
         if kind in KINDS and state == "open":
-            opened.setdefault(name, (subject_of(kind, fault), event.at))
+            opened.setdefault(name, (subject_of(kind, fault), event.received_at))
         elif state == "cleared":
-            cleared.setdefault(name, event.at)
+            cleared.setdefault(name, event.received_at)
     return [Telling(name, subject, when, cleared.get(name, inf)) for name, (subject, when) in opened.items()]
 
 
@@ -455,11 +455,11 @@ def responded(account: Account) -> Figure:
     selected = [outcome for outcome in account.outcomes if outcome.responded_s is not None]
     seconds = [_ended(item.responded_s) for item in selected]
     never = sum(second >= NEVER for second in seconds)
-    kinds = [kind for kind in KINDS if any(each.incident.kind == kind for each in selected)]
-    by_kind = {kind: [_ended(each.responded_s) for each in selected if each.incident.kind == kind] for kind in kinds}
+    kinds = [kind for kind in KINDS if any(row.incident.kind == kind for row in selected)]
+    by_kind = {kind: [_ended(row.responded_s) for row in selected if row.incident.kind == kind] for kind in kinds}
     apart = {
         "until told": [_ended(entry.told_s) for entry in selected],
-        "from there until it can be fetched": [each.acting_s for each in selected if each.acting_s is not None],
+        "from there until it can be fetched": [row.acting_s for row in selected if row.acting_s is not None],
     }
     return Figure(
         RESPONDED,

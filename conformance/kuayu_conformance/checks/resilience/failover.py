@@ -103,7 +103,7 @@ class Player(WindowClient):
         world = self._drawn(number)
         outcomes = {SERVICE: play(world, self)}
         if beside:
-            score_store = self.episode.settings.kept
+            score_store = self.episode.settings.score_store
             fixed: dict[str, Outcome] = score_store.made(
                 f"failover/{number}",
                 _OUTCOMES,

@@ -403,7 +403,7 @@ class Player:
         """Play it to its end.
 
         Raises:
-            SetUpFailed: Domains or nodes were refused.
+            SetUpFailure: Domains or nodes were refused.
             FellBehind: Beats could not be sent in time.
         """
         self._register()

@@ -305,7 +305,7 @@ def observe(episode: Episode) -> FaultRun:
     """Play the script.
 
     Raises:
-        SetUpFailed: Domains or nodes were refused.
+        SetUpFailure: Domains or nodes were refused.
         NotTestable: Beats could not be sent in time.
     """
     return Player(episode).play()

@@ -248,7 +248,7 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     """Ask for everything as it should be, then with one thing wrong each time.
 
     Raises:
-        SetUpFailed: What is right is not answered.
+        SetUpFailure: What is right is not answered.
     """
     return bad_requests(episode, requests(episode.random), lambda path, whole: FAULTS[path](whole))
 

@@ -255,7 +255,7 @@ class Player(WindowClient):
             def beside() -> tuple[Outcome, ...]:
                 return clairvoyant(window), *(Run(window, Static(window, schedule)).play() for schedule in grid())
 
-            score_store = self.episode.settings.kept
+            score_store = self.episode.settings.score_store
             outcomes[SEER], *others = score_store.made(f"shards/{family}/{number}", _OUTCOMES, beside)
             schedules = dict(zip(grid(), others, strict=True))
         return ShardWindow(family, executor.plans, outcomes, schedules)

@@ -121,7 +121,7 @@ class Baselines:
 
     def _long(self, place: Place, known: int | None) -> int:
         """The same of one window, that the cache may know."""
-        score_store = self._settings.kept
+        score_store = self._settings.score_store
         count: int | None = score_store.get(place.key("long"))
         if count is None:
             count = self._count_long(place) if known is None else known
@@ -143,7 +143,7 @@ class Baselines:
         processes = (os.cpu_count() or 1) - 1
         if not self._settings.full or not processes:
             return
-        score_store = self._settings.kept
+        score_store = self._settings.score_store
         for place, names in windows:
             missing = tuple(name for name in (BOUNDS, *names) if score_store.get(place.key(name)) is None)
             if missing:
@@ -156,7 +156,7 @@ class Baselines:
 
     def scores(self, place: Place, names: Sequence[str]) -> dict[str, Any]:
         """Scores of baselines in a window by name, and its ``BOUNDS``, as JSON."""
-        score_store = self._settings.kept
+        score_store = self._settings.score_store
         by_name = {name: score_store.get(place.key(name)) for name in (BOUNDS, *names)}
         missing = [name for name, known in by_name.items() if known is None]
         with self._lock:

@@ -45,7 +45,7 @@ def observe(episode: Episode) -> tuple[Contradiction, ...]:
     """Ask for each decision on a state that holds together, then with one contradiction in it each time.
 
     Raises:
-        SetUpFailed: The state that holds together is not answered.
+        SetUpFailure: The state that holds together is not answered.
     """
     builder = StateBuilder.of(episode)
     contradictions = []

@@ -68,7 +68,7 @@ def observe(episode: Episode) -> LatencySeries:
     full, begin = episode.settings.full, len(episode.exchanges)
     exchanges: tuple[_TimedExchange, ...] | None = episode.again("decisions")
     if exchanges is None:
-        with episode.stretch("decisions") as segment:
+        with episode.segment("decisions") as segment:
             builder = StateBuilder.of(episode)
             count = episode.settings.sized(smoke=DECISIONS_SMOKE, quick=DECISIONS_QUICK, full=DECISIONS_FULL)
             exchanges = tuple(_timed_exchanges(episode, builder, JUDGED, count))

@@ -34,7 +34,7 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     """Ask for each decision as it should be, then with one thing wrong each time.
 
     Raises:
-        SetUpFailed: What is right is not answered.
+        SetUpFailure: What is right is not answered.
     """
     return bad_requests(episode, requests(StateBuilder.of(episode)), _faults)
 

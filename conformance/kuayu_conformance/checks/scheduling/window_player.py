@@ -138,7 +138,7 @@ class Player:
 
     def _service(self, episode: Episode, place: Place, counts: RequestMode) -> Score:
         """The service's score; a window in which every answer was one need not be played to judge its record."""
-        score_store, key = episode.settings.kept, place.key(SERVICE)
+        score_store, key = episode.settings.score_store, place.key(SERVICE)
         if (known := episode.again(key)) is not None:
             score: Score = known[0]
             counts.requests += known[1]
@@ -148,7 +148,7 @@ class Player:
             return Score.from_json(stored["score"])
         requests_before, bad = counts.requests, counts.bad_answers
         subject = self._baselines.scenario(place)
-        with episode.stretch(key) as segment:
+        with episode.segment(key) as segment:
             score = Score.of(play_window(subject, self._asked(episode, subject, place.number, counts), SERVICE))
             if counts.bad_answers == bad:
                 segment.keep((score, counts.requests - requests_before))

@@ -4,7 +4,7 @@ import gc
 import sys
 import weakref
 
-from kuayu_conformance.run.attention import SWITCH_INTERVAL, attentive
+from kuayu_conformance.run.interpreter_pauses import SWITCH_INTERVAL, short_pauses
 
 
 class Kept:
@@ -23,7 +23,7 @@ def test_what_a_look_through_everything_has_left_is_not_looked_at_again() -> Non
     kept = Kept()
     gc.collect()
     assert looked_through(kept)
-    with attentive():
+    with short_pauses():
         gc.collect()
         later = Kept()
         assert not looked_through(kept)
@@ -32,7 +32,7 @@ def test_what_a_look_through_everything_has_left_is_not_looked_at_again() -> Non
 
 
 def test_what_is_given_up_amid_a_run_is_freed() -> None:
-    with attentive():
+    with short_pauses():
         young = weakref.ref(Kept())
         gc.collect()
         assert young() is None
@@ -47,7 +47,7 @@ def test_what_is_given_up_amid_a_run_is_freed() -> None:
 def test_what_others_have_set_aside_stays_so() -> None:
     theirs = Kept()
     gc.freeze()
-    with attentive():
+    with short_pauses():
         gc.collect()
     assert not looked_through(theirs)
     gc.unfreeze()
@@ -55,6 +55,6 @@ def test_what_others_have_set_aside_stays_so() -> None:
 
 def test_the_interpreter_is_as_it_was_afterwards() -> None:
     before = sys.getswitchinterval(), list(gc.callbacks)
-    with attentive():
+    with short_pauses():
         assert sys.getswitchinterval() == SWITCH_INTERVAL
     assert (sys.getswitchinterval(), gc.callbacks) == before

@@ -1,4 +1,4 @@
-"""A run's own attention: what it has kept does not hold it up while it measures how soon a target answers.
+"""Short pauses of the interpreter: what a run has kept does not hold it up while it measures how soon a target answers.
 
 Python's collector of cycles goes through all that it has kept each time that this has grown by a quarter, and no thread
 runs meanwhile. A run keeps evidence, so that it would stand still for longer and longer, amid episodes that play a
@@ -19,7 +19,7 @@ _OLDEST = 2
 
 
 @contextlib.contextmanager
-def attentive() -> Iterator[None]:
+def short_pauses() -> Iterator[None]:
     """Let the collector look through what is kept once, and no thread wait for long; as before when the block ends.
 
     Cycles that are given up later than that are collected when somebody collects after the block; not where somebody
