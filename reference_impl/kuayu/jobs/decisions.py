@@ -351,12 +351,12 @@ def _report(state: FederationState) -> "tuple[FederationState, documents.Placeme
 
 def _refused(refusal: Refusal) -> dict[int, str]:
     """Places of waiting jobs that a refusal complains of, and what of them; others need not wait for these."""
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for pointer, detail in refusal.pointers:
         parts = pointer.split("/")
         if parts[1:3] == ["state", "waiting"] and len(parts) > 3:  # noqa: PLR2004 - the place of the job
-            found.setdefault(int(parts[3]), f"It cannot be decided on: {detail}.")
-    return found
+            reasons.setdefault(int(parts[3]), f"It cannot be decided on: {detail}.")
+    return reasons
 
 
 def _open_pools(domain: "documents.PoolDomain") -> "list[documents.ComputePool]":
@@ -468,12 +468,12 @@ def _start(decision: "documents.PlacementDecision", record: "documents.JobRecord
 
 def _weights(step: JobStep, profile: str, indices: Indices) -> dict[str, dict[str, float]]:
     """Compute index of all devices that a step may come to hold, by domain and accelerator."""
-    found: dict[str, dict[str, float]] = {}
+    index_of: dict[str, dict[str, float]] = {}
     for placement in (step.placement, *step.alternatives):
         for share in placement["shares"] if placement else ():
             index = indices[share["accelerator"]][profile]
-            found.setdefault(share["domain"], {})[share["accelerator"]] = index
-    return found
+            index_of.setdefault(share["domain"], {})[share["accelerator"]] = index
+    return index_of
 
 
 def _waits(record: "documents.JobRecord", reason: str) -> JobStep:
@@ -497,10 +497,10 @@ def _released(snapshot: FederationSnapshot, budgets: _Budgets) -> Iterator[JobSt
         account = account_of(record)
         if is_held_for_quota(record) and not has_used_quota(accounts.get(account)):
             yield JobStep(record["id"], JobVerb.RELEASE, released_words(account), record["attempt"])
-    held = [record for record in snapshot.held if "budget" in record and not is_held_for_quota(record)]
-    if not held:
+    held_back = [record for record in snapshot.held if "budget" in record and not is_held_for_quota(record)]
+    if not held_back:
         return
-    alone = replace(snapshot, waiting=held, held=())
+    alone = replace(snapshot, waiting=held_back, held=())
     state, report = _report(scheduling_state(alone))
     for decision in report["decisions"]:
         record = state.records[decision["job"]]
