@@ -25,7 +25,7 @@ from kuayu_schemas.models import ConformanceReport, Verdict
 SELECTION = (
     *("COM-001", "COM-002", "COM-003", "COM-004", "COM-005", "COM-006", "COM-007", "COM-008", "COM-009", "COM-010"),
     *("COM-011", "COM-013", "COM-014", "COM-015", "COM-016", "COM-017", "COM-018", "COM-021", "COM-022", "COM-028"),
-    *("COM-029", "MET-007", "MET-009", "IDX-015", "IDX-016", "DEM-006", "FCT-007", "SCH-012", "SCH-016", "RES-013"),
+    *("COM-029", "COM-042", "MET-007", "MET-009", "IDX-015", "DEM-005", "FCT-005", "SCH-016", "SCH-020", "RES-015"),
     *("JOB-001", "JOB-002", "JOB-010"),
 )
 """Requirements of every profile whose checks take a cheat a second or less each."""
