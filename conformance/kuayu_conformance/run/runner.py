@@ -173,7 +173,11 @@ def _called_off(why: str) -> Event:
 
 
 class Run:
-    """One live run against one target, written to a folder."""
+    """One live run against one target, written to a folder.
+
+    Attributes:
+        cleaned: Whether a run that was called off has removed what it had made at the target.
+    """
 
     def __init__(self, options: Options, folder: Path, progress: Progress) -> None:
         """Prepare a run; nothing is sent yet."""
@@ -181,6 +185,7 @@ class Run:
         self._folder = folder
         self._progress = progress
         self._stop = threading.Event()
+        self.cleaned = False
         self._machine = MachineWatch(options.target)
         self._episodes: list[Episode] = []
 
@@ -190,7 +195,7 @@ class Run:
         Raises:
             TargetUnreachable: Nothing answers at the target.
             TargetGone: The target takes no connections any more; whoever goes on with the run removes what it had made.
-            KeyboardInterrupt: The run was called off; what it had made at the target was removed.
+            KeyboardInterrupt: The run was called off; what it had made at the target was removed, if ``cleaned``.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         header = self._header()
@@ -247,10 +252,13 @@ class Run:
                 raise
             except BaseException as error:
                 self._stop.set()
-                if not self._clean(client):
-                    transcript.write({"kind": "cleaned"})
-                if isinstance(error, KeyboardInterrupt):
-                    transcript.write(_called_off("it was called off"))
+                try:
+                    if not self._clean(client):
+                        transcript.write({"kind": "cleaned"})
+                        self.cleaned = True
+                finally:  # who is impatient calls off the removal too, and is owed the report of what there is
+                    if isinstance(error, KeyboardInterrupt):
+                        transcript.write(_called_off("it was called off"))
                 raise
             footer = {"finished_at": instant(time.time())}
             self._clean(client)
