@@ -172,6 +172,12 @@ def _called_off(why: str) -> Event:
     return {"kind": "called off", "finished_at": instant(time.time()), "why": why}
 
 
+def as_made(checks: Sequence[Check[Any]]) -> list[Check[Any]]:
+    """Checks that are not made in the background, in the order in which they are made."""
+    ahead = [check for check in checks if not check.background]
+    return sorted(ahead, key=lambda check: (check.heavy, check.heavy and not check.recorded_times))
+
+
 class Run:
     """One live run against one target, written to a folder.
 
@@ -390,18 +396,20 @@ class Run:
     ) -> None:
         checks = self._left_of(plan)
         self._progress.planned(checks)
-        background = [check for check in checks if check.background]
+        background, ahead = [check for check in checks if check.background], as_made(checks)
         with ThreadPoolExecutor(max_workers=max(1, len(background)), thread_name_prefix="episode") as pool:
             waiting: list[Future[None]] = [
                 pool.submit(self._make, check, plan, exporter, transcript) for check in background
             ]
             try:
-                for check in checks:
-                    if not (check.background or check.heavy):
+                for check in ahead:
+                    if not check.heavy:
                         self._make(check, plan, exporter, transcript)
                 for future in waiting:
                     future.result()
-                self._make_heavy([check for check in checks if check.heavy], plan, exporter, transcript, client)
+                self._make_heavy(
+                    [check for check in as_made(checks) if check.heavy], plan, exporter, transcript, client
+                )
             except BaseException:
                 self._stop.set()
                 raise
@@ -416,17 +424,18 @@ class Run:
     ) -> None:
         """Make checks that keep the target or this machine busy: side by side where no verdict rests on the clock.
 
-        Beside them the worlds of all checks before are removed: a target keeps looking at them as long as they are
-        registered. What is timed is made alone: the suite's own next check would be in its way.
+        The worlds of all checks before are removed first: a target keeps looking at them as long as they are
+        registered. What is timed is made alone: the suite's own next check would be in its way. It comes before what
+        is not, so that whoever makes a long run has to leave the machine alone for the first part of it, and no more.
         """
+        self._removed(client, tuple(self._episodes))
+        for check in checks:
+            if check.recorded_times:
+                self._make(check, plan, exporter, transcript)
         smoke = plan.level is RunLevel.smoke
         make = partial(self._make, plan=plan, exporter=exporter, transcript=transcript)
         untimed = [partial(make, check) for check in checks if not check.recorded_times]
-        before = partial(self._removed, client, tuple(self._episodes))
-        self._side_by_side([before, *untimed], SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
-        for check in checks:
-            if check.recorded_times:
-                make(check)
+        self._side_by_side(untimed, SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
 
     def _side_by_side(self, made: Sequence[Callable[[], object]], most: int) -> None:
         """Do all of it, so much at a time."""
