@@ -504,7 +504,8 @@ def _reported(
                 cause, hint = f"the target takes no connections any more ({gone})", again or "its own log may say why"
                 raise _ended_early(run.so_far(), output, language, cause, hint, code) from gone
             except KeyboardInterrupt:
-                hint = "; ".join(filter(None, ("what it had made at the target is removed", again)))
+                removed = "is removed" if run.cleaned else "stands there still"
+                hint = "; ".join(filter(None, (f"what it had made at the target {removed}", again)))
                 raise _ended_early(run.so_far(), output, language, "the run was called off", hint, code) from None
         except CannotResume as refused:
             raise fail(

@@ -252,7 +252,7 @@ def test_whoever_never_answers_is_not_taken_for_a_service(tmp_path: Path) -> Non
 
 @pytest.mark.alone
 def test_whoever_declares_and_then_never_answers_fails(tmp_path: Path) -> None:
-    """Each request waits for the whole time limit, so it is short; a busy machine would not even see the declaration."""
+    """Each request waits for the whole time limit: it is short, and a busy machine would see no declaration."""
     over = threading.Event()
 
     def answer(asked: BaseHTTPRequestHandler, _body: bytes) -> tuple[Said, Mapping[str, str]] | None:

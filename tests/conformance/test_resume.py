@@ -31,6 +31,7 @@ from kuayu_conformance.run.resumption import ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Transcript
+from kuayu_schemas.models import Verdict
 
 WRITING, DECIDING, BEHIND = "COM-012", "SCH-020", "RES-015"
 """Requirements whose checks make things at the target, ask for decisions, and ask for others after these."""
@@ -353,6 +354,22 @@ def test_a_run_that_was_called_off_keeps_what_had_ended(service: Watched, option
     gone_on(options, tmp_path)
     assert (service.number_of("POST", *DECISIONS), service.number_of("PUT", "/v1/")) == asked
     assert agrees(tmp_path)
+
+
+def test_who_calls_off_the_removal_too_is_told_what_had_ended(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def impatient(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "_clean", impatient)
+    run = Run(options, tmp_path, Impatient(2))
+    with pytest.raises(KeyboardInterrupt):
+        run.execute()
+    assert not run.cleaned
+    report = run.so_far()
+    assert report is not None
+    assert any(result.verdict is Verdict.pass_ for result in report.results)
 
 
 def test_a_target_that_goes_away_breaks_the_run_off(
