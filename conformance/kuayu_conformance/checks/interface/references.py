@@ -6,7 +6,8 @@
    then one for each of its rows. Others are not asked.
 3. Each answer is a problem of that type with status 422 and a pointer to the place (RFC 9457, RFC 6901). Where members
    contradict each other, a place within what holds them will do.
-4. Where the right request is not answered, nothing can be said of that operation. It is told where nothing else is.
+4. Where the right request is not answered, nothing can be said of that operation, and nothing is said of the
+   requirement unless a row of another one speaks against it.
 
     twice("load", "/loads/1/id", "/loads/0/id")   # the second load is named as the first: invalid-body, /loads/1/id
 
@@ -269,10 +270,10 @@ def _policies() -> Iterator[Row]:
         yield from _periods(policy, f" {what}")
     parts = f"{change}/parts"
     for what, divided in (
-        ("for a domain too few", lambda both: [sum(both)]),
-        ("for a domain too many", lambda both: [both[1], 1, both[0] - 1]),
-        ("of another sum", lambda both: [both[0], both[1] + 1]),
-        ("of zero", lambda both: [sum(both), 0]),
+        ("for a domain too few", lambda pair: [sum(pair)]),
+        ("for a domain too many", lambda pair: [pair[1], 1, pair[0] - 1]),
+        ("of another sum", lambda pair: [pair[0], pair[1] + 1]),
+        ("of zero", lambda pair: [sum(pair), 0]),
     ):
         yield contradiction(f"planned parts {what}", change, replaced(parts, divided))
     yield contradiction(
@@ -315,7 +316,7 @@ ROWS: Mapping[str, tuple[Row, ...]] = {
         ),
         twice("group", "/groups/1/id", "/groups/0/id"),
         twice("device", "/corpus/devices/2/id", "/corpus/devices/0/id"),
-        repeated("task", "/corpus/tasks/2"),
+        Row("task, twice", INVALID, "/corpus/tasks/2/id", like_first("/corpus/tasks/2")),
     ),
     PROBE_PLANS: (
         unknown("device of a candidate", "/candidates/1/device"),
