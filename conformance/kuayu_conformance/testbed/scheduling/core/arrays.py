@@ -26,8 +26,8 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
 from kuayu_conformance.testbed.scheduling.engine.disturbances import Disturbances
 from kuayu_conformance.testbed.scheduling.engine.state import Places
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
-from kuayu_conformance.testbed.scheduling.law.facts import PUBLISHED
-from kuayu_conformance.testbed.scheduling.topology.clock import HOUR, TARIFF
+from kuayu_conformance.testbed.scheduling.law.terms import PUBLISHED
+from kuayu_conformance.testbed.scheduling.topology.link_variation import HOUR, TARIFF
 from kuayu_conformance.testbed.scheduling.values import Job, Split
 
 LISTS = {

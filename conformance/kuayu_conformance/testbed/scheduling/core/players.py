@@ -15,14 +15,14 @@ from kuayu_conformance.testbed.scheduling.baselines import (
     WeighedCompletion,
 )
 from kuayu_conformance.testbed.scheduling.baselines.goodput import Active, plan
-from kuayu_conformance.testbed.scheduling.baselines.weighed import advantages
+from kuayu_conformance.testbed.scheduling.baselines.greedy import advantages
 from kuayu_conformance.testbed.scheduling.core import events, goodput, simulation
 from kuayu_conformance.testbed.scheduling.core.baselines import PERIOD
 from kuayu_conformance.testbed.scheduling.core.facade import Holder
 from kuayu_conformance.testbed.scheduling.core.handle import desk_handle
 from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, NONE, WAY, Desk, State
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.law.quality import penalty
+from kuayu_conformance.testbed.scheduling.law.terms import penalty
 
 RULES: Mapping[type, int] = {
     HomeFifo: simulation.FIFO,

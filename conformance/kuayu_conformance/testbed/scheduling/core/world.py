@@ -62,8 +62,7 @@ from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.engine.view import Parts, Policy, View
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, Dispatch
 from kuayu_conformance.testbed.scheduling.law.published import PublishedLaw
-from kuayu_conformance.testbed.scheduling.topology.clock import DAY
-from kuayu_conformance.testbed.scheduling.topology.weather import Weather
+from kuayu_conformance.testbed.scheduling.topology.link_variation import DAY, Weather
 from kuayu_conformance.testbed.scheduling.values import Placement
 
 PHASES = tuple(Phase)

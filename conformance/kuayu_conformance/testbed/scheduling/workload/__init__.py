@@ -1,9 +1,15 @@
 """What is submitted: jobs by models fitted to real traces, or by the traces themselves, at a stated load and skew."""
 
-from kuayu_conformance.testbed.scheduling.workload.drawing import Workload, draw
-from kuayu_conformance.testbed.scheduling.workload.families import FAMILIES, Family, UnknownFamily
-from kuayu_conformance.testbed.scheduling.workload.homes import FITS, UnknownSource, demand
-from kuayu_conformance.testbed.scheduling.workload.submitting import NotEnoughJobs
+from kuayu_conformance.testbed.scheduling.workload.arrivals import NotEnoughJobs
+from kuayu_conformance.testbed.scheduling.workload.families import (
+    FAMILIES,
+    FITS,
+    Family,
+    UnknownFamily,
+    UnknownSource,
+    demand,
+)
+from kuayu_conformance.testbed.scheduling.workload.jobs import Workload, draw
 from kuayu_conformance.testbed.scheduling.workload.traces import MissingTraces
 
 SOURCES = tuple(FITS)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.testbed.scheduling.law import PUBLISHED
-from kuayu_conformance.testbed.scheduling.law.exchanges import bandwidth_for, ring_bits
-from kuayu_conformance.testbed.scheduling.law.steps import gain, operations
+from kuayu_conformance.testbed.scheduling.law.terms import bandwidth_for, gain, operations, ring_bits
 
 BESIDE = Path(__file__).parents[5].parent / "shared" / "data"
 

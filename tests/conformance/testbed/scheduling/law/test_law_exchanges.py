@@ -2,7 +2,8 @@
 
 import pytest
 
-from kuayu_conformance.testbed.scheduling.law.exchanges import (
+from kuayu_conformance.testbed.scheduling.law.terms import (
+    PUBLISHED,
     bandwidth_for,
     cut_bits,
     overlapped_utilisation,
@@ -10,7 +11,6 @@ from kuayu_conformance.testbed.scheduling.law.exchanges import (
     ring_latency,
     utilisation,
 )
-from kuayu_conformance.testbed.scheduling.law.facts import PUBLISHED
 
 INTELLECT_1 = {103.0: 0.957, 382.0: 0.856, 469.0: 0.830}
 """S. Jaghouar et al., arXiv:2412.01152: median seconds of an all-reduce (USA; USA and Europe; three continents) between

@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.law import facts, penalties, penalty
+from kuayu_conformance.testbed.elementary import logarithm, power
+from kuayu_conformance.testbed.scheduling.law import penalties, penalty, terms
 from kuayu_conformance.testbed.scheduling.law.__main__ import main
-from kuayu_conformance.testbed.scheduling.law.evidence import FITTED, HELD_OUT
-from kuayu_conformance.testbed.scheduling.law.fitting import fit
-from kuayu_conformance.testbed.scheduling.powers import logarithm, power
+from kuayu_conformance.testbed.scheduling.law.fitting import FITTED, HELD_OUT, fit
 
 
 def test_what_ships_is_what_the_fit_leads_to() -> None:
     found = fit()
-    assert found.gap == pytest.approx(facts.GAP, rel=0.005)
-    assert found.replicas == pytest.approx(facts.REPLICA_EXPONENT, abs=0.001)
-    assert found.scale == pytest.approx(facts.PERIOD_SCALE, rel=0.005)
+    assert found.gap == pytest.approx(terms.GAP, rel=0.005)
+    assert found.replicas == pytest.approx(terms.REPLICA_EXPONENT, abs=0.001)
+    assert found.scale == pytest.approx(terms.PERIOD_SCALE, rel=0.005)
     for replicas, period in ((2, 50), (2, 500), (4, 100), (8, 500)):
         assert found.penalty(replicas, period) == pytest.approx(penalty(replicas, period), rel=0.002)
 

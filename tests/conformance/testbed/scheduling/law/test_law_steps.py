@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.law.steps import gain, operations, seconds, speed, useful
+from kuayu_conformance.testbed.scheduling.law.terms import gain, operations, seconds, speed, useful
 
 
 def test_operations_of_a_small_transformer_by_hand() -> None:
