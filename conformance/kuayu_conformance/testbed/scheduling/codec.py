@@ -12,8 +12,8 @@
    knows. Placements and data sets are told likewise.
 3. **Orders.** Decisions of a ``PlacementReport`` become orders; what the state does not hold becomes an order that the
    engine refuses, and refusals are told in the next state.
-4. **States.** A ``SchedulingState`` is written as text. Thousands of jobs are told of, most of them as they were told of
-   last, so that what does not change from epoch to epoch is written once: specifications and places, and all of a
+4. **States.** A ``SchedulingState`` is written as text. Thousands of jobs are told of, most of them as they were told
+   of last, so that what does not change from epoch to epoch is written once: specifications and places, and all of a
    running job but how far it is. Numbers are written as ``json`` writes them.
 5. **Remote policy.** Whoever answers decides; an answer that is none is counted, and nothing is ordered.
 """

@@ -5,12 +5,12 @@
 
 1. **Warm start.** Every policy decides from the begin of the scenario: B1 would leave fast devices idle that are not at
    home, and whoever took over from it would do better at first than in the end.
-2. **Cohort.** Jobs that are submitted in the window are its cohort, and each of them is scored. Two policies in the same
-   scenario have the same cohort, in the same order.
+2. **Cohort.** Jobs that are submitted in the window are its cohort, and each of them is scored. Two policies in the
+   same scenario have the same cohort, in the same order.
 3. **Drain.** Arrivals go on while the cohort drains, so that its last jobs have neighbours like its first, until all of
    it is finished or the scenario ends.
-4. **Imputed.** What is then left of a job goes on at the pace of the devices that it was given last, or, if it was never
-   given any, of the pool with room for it that is fastest for it under this policy (:meth:`World.pace`).
+4. **Imputed.** What is then left of a job goes on at the pace of the devices that it was given last, or, if it was
+   never given any, of the pool with room for it that is fastest for it under this policy (:meth:`World.pace`).
 5. **Sums.** What no attribute of :class:`Played` says otherwise of is about the time of the window.
 """
 

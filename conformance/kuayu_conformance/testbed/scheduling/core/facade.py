@@ -96,7 +96,7 @@ class Stages:
 
 
 class Register:
-    """What is known of jobs, as ``engine.register.Register``."""
+    """What is known of jobs, as ``engine.state.Register``."""
 
     def __init__(self, world: Holder) -> None:
         self._world = world
@@ -118,7 +118,7 @@ class Register:
 
 
 class Progress:
-    """How far jobs are, as ``engine.progress.Progress``."""
+    """How far jobs are, as ``engine.state.Progress``."""
 
     def __init__(self, world: Holder) -> None:
         rows = world.state.jobs
@@ -255,7 +255,7 @@ class Links:
 
 
 class CopiesNow:
-    """Where data are, as ``engine.copies.Copies``."""
+    """Where data are, as ``engine.state.Copies``."""
 
     def __init__(self, world: Holder, workload: Workload) -> None:
         self._world, self.datasets = world, workload.datasets

@@ -65,8 +65,8 @@ DATA_TERM, DATA_EXPONENT = 2085.43, 0.3658
 TOKENS_PER_PARAMETER = 20.0
 """Optimal."""
 GAP, REPLICA_EXPONENT, PERIOD_SCALE = 0.0240, 0.818, 18.4
-"""Fitted by ``fitting`` to published losses: periodic reconciliation enlarges the part of the loss that tokens reduce by
-``GAP · (replicas - 1)^REPLICA_EXPONENT · ln(1 + period / PERIOD_SCALE)``."""
+"""Fitted by ``fitting`` to published losses: periodic reconciliation enlarges the part of the loss that tokens reduce
+by ``GAP · (replicas - 1)^REPLICA_EXPONENT · ln(1 + period / PERIOD_SCALE)``."""
 Floats = NDArray[np.float64]
 RoundTrip = Callable[[str, str], float]
 _Real = TypeVar("_Real", float, NDArray[np.float64])

@@ -66,8 +66,8 @@ def tariff(straight: float, assumed: Mapping[str, float]) -> float:
 
     Between the ends of listed prices (``fitting``: for a gigabyte 0.01 US dollars to a near region, 0.0875 to another
     provider) it grows with distance: an assumption. Between hubs it is 0.4 yuan a gigabyte on average, where a large
-    Chinese cloud lists 0.50 for replication to any other region (``TARIFF`` in ``link_variation``). A line that is full for a second carries
-    as many bits, so that a price for bits is one for bandwidth that is held.
+    Chinese cloud lists 0.50 for replication to any other region (``TARIFF`` in ``link_variation``). A line that is full
+    for a second carries as many bits, so that a price for bits is one for bandwidth that is held.
     """
     near, far = fitted().egress
     reached = min(straight / assumed["reach"], 1.0)
