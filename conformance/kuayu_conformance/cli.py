@@ -199,7 +199,17 @@ def requirement_of(identifier: str) -> Requirement:
     wanted, known = identifier.strip().upper(), {row.id: row for row in registers.requirements().requirements}
     if wanted in known:
         return known[wanted]
-    raise fail(f"there is no requirement {identifier}{_near(wanted, known)}", "kuayu conformance list shows all", 2)
+    raise fail(*_no_requirement(identifier, known), 2)
+
+
+def _no_requirement(identifier: str, known: Iterable[str]) -> tuple[str, str]:
+    """That there is no such requirement, and a hint; of one that was withdrawn what replaced it."""
+    name = identifier.strip().upper()
+    if gone := registers.withdrawn().get(name):
+        instead = ", ".join(gone.replaced_by)
+        hint = f"name {instead} instead" if instead else "nothing replaced it; leave it out"
+        return f"{name} was withdrawn in version {gone.withdrawn_in}: {gone.because_en.rstrip('.')}", hint
+    return f"there is no requirement {identifier}{_near(name, known)}", "kuayu conformance list shows all"
 
 
 def _near(name: str, known: Iterable[str], cutoff: float = NEAR["requirement"]) -> str:
@@ -249,8 +259,8 @@ def expected_failures_of(path: Path | None) -> dict[str, str]:
     for entry in entries:
         name, where = entry.name.upper(), f"{path} line {entry.line}"
         if name not in known:
-            cause = f"{where}: there is no requirement {entry.name}{_near(name, known)}"
-            raise fail(cause, "kuayu conformance list shows all", EXIT_FAIL)
+            cause, hint = _no_requirement(entry.name, known)
+            raise fail(f"{where}: {cause}", hint, EXIT_FAIL)
         if name in expected:
             raise fail(f"{where}: {name} is named twice", "name it once, with one reason", 2)
         expected[name] = entry.reason
@@ -494,7 +504,8 @@ def _reported(
                 cause, hint = f"the target takes no connections any more ({gone})", again or "its own log may say why"
                 raise _ended_early(run.so_far(), output, language, cause, hint, code) from gone
             except KeyboardInterrupt:
-                hint = "; ".join(filter(None, ("what it had made at the target is removed", again)))
+                removed = "is removed" if run.cleaned else "stands there still"
+                hint = "; ".join(filter(None, (f"what it had made at the target {removed}", again)))
                 raise _ended_early(run.so_far(), output, language, "the run was called off", hint, code) from None
         except CannotResume as refused:
             raise fail(

@@ -3,7 +3,7 @@
 1. Every file is listed, is there, and has its digest; where one does not, nothing else is looked at.
 2. Claims, declaration and commands are worked out of the report again, and must be the same.
 3. The transcript is judged again, and must lead to the report. Requirements whose method was revised since the run, or
-   that had no check then, are left out of that, and the line says so.
+   that had no check then, are left out of that, and so are those that were withdrawn; the line says so.
 4. Names are small letters, digits and hyphens, and unique among all that are checked together; the reference has one.
 """
 
@@ -174,8 +174,8 @@ def _of_transcript(
 
 
 def not_judged_again(report: ConformanceReport) -> frozenset[str]:
-    """Requirements whose verdict cannot be compared: revised since the run, or without a check at its time."""
+    """Requirements whose verdict cannot be compared: revised or withdrawn since the run, or without a check then."""
     judged = {result.requirement for result in report.results}
     rows = registers.requirements().requirements
     revised = {row.id for row in rows if row.revised and report.finished_at < row.revised and row.id in judged}
-    return frozenset(revised | {row.id for row in testable()} - judged)
+    return frozenset(revised | judged & registers.withdrawn().keys() | {row.id for row in testable()} - judged)

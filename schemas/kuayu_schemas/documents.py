@@ -3055,6 +3055,21 @@ class SubProfileDefinition(TypedDict):
 
 
 @final
+class WithdrawnRequirement(TypedDict):
+    """Requirement that is no more; its identifier is not used again."""
+
+    id: str
+    profile: Profile
+    sub_profiles: NotRequired[list[str]]
+    title_en: str
+    title_zh: str
+    withdrawn_in: str
+    replaced_by: list[str]
+    because_en: str
+    because_zh: str
+
+
+@final
 class RequirementRegister(TypedDict):
     """Every normative sentence of the standard."""
 
@@ -3062,6 +3077,7 @@ class RequirementRegister(TypedDict):
     profiles: list[ProfileDefinition]
     sub_profiles: NotRequired[list[SubProfileDefinition]]
     requirements: list[Requirement]
+    withdrawn: NotRequired[list[WithdrawnRequirement]]
 
 
 @final

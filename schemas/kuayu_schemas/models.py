@@ -5202,6 +5202,22 @@ class SubProfileDefinition(KuayuModel):
     )
 
 
+class WithdrawnRequirement(KuayuModel):
+    """Requirement that is no more; its identifier is not used again."""
+
+    id: Identifier = Field(description="Identifier that it had.")
+    profile: Profile = Field(description="Profile that it belonged to.")
+    sub_profiles: Maybe[list[SubProfileName]] = Field(
+        default=None, description="Sub-profiles that it belonged to; absent where there were none."
+    )
+    title_en: Text = Field(description="Short name (English).")
+    title_zh: Text = Field(description="Short name (Chinese).")
+    withdrawn_in: Text = Field(description="First version of the standard without it.")
+    replaced_by: list[Identifier] = Field(description="Requirements that replaced it; none where nothing did.")
+    because_en: Text = Field(description="Why it was withdrawn (English).")
+    because_zh: Text = Field(description="Why it was withdrawn (Chinese).")
+
+
 class RequirementRegister(KuayuModel):
     """Every normative sentence of the standard."""
 
@@ -5215,6 +5231,12 @@ class RequirementRegister(KuayuModel):
         ),
     )
     requirements: Annotated[list[Requirement], Field(min_length=1)] = Field(description="In order.")
+    withdrawn: Maybe[list[WithdrawnRequirement]] = Field(
+        default=None,
+        description=(
+            "Requirements that are no more, in the order in which they were withdrawn; absent where there are none."
+        ),
+    )
 
 
 class TableRow(KuayuModel):

@@ -150,7 +150,7 @@ def test_a_report_whose_checks_need_an_extra_is_not_judged_again_without_it(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would differ, and seem forged."""
-    asked = dataclasses.replace(options, selection=("FCT-007",), profiles=("FCT",))
+    asked = dataclasses.replace(options, selection=("FCT-005",), profiles=("FCT",))
     write(tmp_path, Run(asked, tmp_path, Progress()).execute())
     monkeypatch.setattr(judgement, "lacking", lambda: frozenset({"simulation"}))
     with pytest.raises(TranscriptError, match=r"pip install 'kuayu\[simulation\]' installs it"):

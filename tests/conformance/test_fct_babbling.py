@@ -15,7 +15,7 @@ from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
 
 METHOD = {"name": "babbler", "version": "0"}
-NAMES = ("accuracy", "quantiles", "waveforms", "whole", "names")
+NAMES = ("accuracy", "quantiles", "waveforms", "whole")
 FEW = Size(worlds=1, days=1, origins=2)
 
 
@@ -99,7 +99,7 @@ def test_nonsense_is_found_and_nothing_stumbles(name: str, seed: int, monkeypatc
     for size in ("QUICK", "QUICK_RESERVED"):
         if name in {"accuracy", "quantiles"}:
             monkeypatch.setattr(module, size, FEW, raising=False)
-    made = episode(f"fct_{name}", Babbler(seed), decide=False, careful=name == "names")
+    made = episode(f"fct_{name}", Babbler(seed), decide=False, careful=False)
     try:
         found = list(check.judge(check.observe(made)))
     except SetUpFailure:

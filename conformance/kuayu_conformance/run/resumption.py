@@ -33,6 +33,7 @@ from kuayu_conformance.run.runner import (
     Progress,
     Run,
     TargetUnreachable,
+    as_made,
     shown_target,
 )
 from kuayu_conformance.run.transcript_writer import TranscriptWriter
@@ -117,7 +118,7 @@ class ResumedRun(Run):
         left = self._left_of(plan)
         same = same_epoch(_last_declaration_of(self._begun), declaration, self._looked_at_state(left))
         stand = {check.name: standing(check, known) for check in left if (known := self._events_of(check))}
-        ahead = [check.name for check in left if not check.background]
+        ahead = [check.name for check in as_made(left)]
         most = SIDE_BY_SIDE_IN_SMOKE if plan.level is RunLevel.smoke else SIDE_BY_SIDE
         self._at_it = {*ahead[:most], *(check.name for check in left if check.background)}
         self._progress.cleaned(len(remove(client, credentials, [*self._made(left, plan)], listeners)))

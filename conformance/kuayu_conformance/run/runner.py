@@ -172,8 +172,18 @@ def _called_off(why: str) -> Event:
     return {"kind": "called off", "finished_at": instant(time.time()), "why": why}
 
 
+def as_made(checks: Sequence[Check[Any]]) -> list[Check[Any]]:
+    """Checks that are not made in the background, in the order in which they are made."""
+    ahead = [check for check in checks if not check.background]
+    return sorted(ahead, key=lambda check: (check.heavy, check.heavy and not check.recorded_times))
+
+
 class Run:
-    """One live run against one target, written to a folder."""
+    """One live run against one target, written to a folder.
+
+    Attributes:
+        cleaned: Whether a run that was called off has removed what it had made at the target.
+    """
 
     def __init__(self, options: Options, folder: Path, progress: Progress) -> None:
         """Prepare a run; nothing is sent yet."""
@@ -181,6 +191,7 @@ class Run:
         self._folder = folder
         self._progress = progress
         self._stop = threading.Event()
+        self.cleaned = False
         self._machine = MachineWatch(options.target)
         self._episodes: list[Episode] = []
 
@@ -190,7 +201,7 @@ class Run:
         Raises:
             TargetUnreachable: Nothing answers at the target.
             TargetGone: The target takes no connections any more; whoever goes on with the run removes what it had made.
-            KeyboardInterrupt: The run was called off; what it had made at the target was removed.
+            KeyboardInterrupt: The run was called off; what it had made at the target was removed, if ``cleaned``.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         header = self._header()
@@ -247,10 +258,13 @@ class Run:
                 raise
             except BaseException as error:
                 self._stop.set()
-                if not self._clean(client):
-                    transcript.write({"kind": "cleaned"})
-                if isinstance(error, KeyboardInterrupt):
-                    transcript.write(_called_off("it was called off"))
+                try:
+                    if not self._clean(client):
+                        transcript.write({"kind": "cleaned"})
+                        self.cleaned = True
+                finally:  # who is impatient calls off the removal too, and is owed the report of what there is
+                    if isinstance(error, KeyboardInterrupt):
+                        transcript.write(_called_off("it was called off"))
                 raise
             footer = {"finished_at": instant(time.time())}
             self._clean(client)
@@ -382,18 +396,20 @@ class Run:
     ) -> None:
         checks = self._left_of(plan)
         self._progress.planned(checks)
-        background = [check for check in checks if check.background]
+        background, ahead = [check for check in checks if check.background], as_made(checks)
         with ThreadPoolExecutor(max_workers=max(1, len(background)), thread_name_prefix="episode") as pool:
             waiting: list[Future[None]] = [
                 pool.submit(self._make, check, plan, exporter, transcript) for check in background
             ]
             try:
-                for check in checks:
-                    if not (check.background or check.heavy):
+                for check in ahead:
+                    if not check.heavy:
                         self._make(check, plan, exporter, transcript)
                 for future in waiting:
                     future.result()
-                self._make_heavy([check for check in checks if check.heavy], plan, exporter, transcript, client)
+                self._make_heavy(
+                    [check for check in as_made(checks) if check.heavy], plan, exporter, transcript, client
+                )
             except BaseException:
                 self._stop.set()
                 raise
@@ -408,17 +424,18 @@ class Run:
     ) -> None:
         """Make checks that keep the target or this machine busy: side by side where no verdict rests on the clock.
 
-        Beside them the worlds of all checks before are removed: a target keeps looking at them as long as they are
-        registered. What is timed is made alone: the suite's own next check would be in its way.
+        The worlds of all checks before are removed first: a target keeps looking at them as long as they are
+        registered. What is timed is made alone: the suite's own next check would be in its way. It comes before what
+        is not, so that whoever makes a long run has to leave the machine alone for the first part of it, and no more.
         """
+        self._removed(client, tuple(self._episodes))
+        for check in checks:
+            if check.recorded_times:
+                self._make(check, plan, exporter, transcript)
         smoke = plan.level is RunLevel.smoke
         make = partial(self._make, plan=plan, exporter=exporter, transcript=transcript)
         untimed = [partial(make, check) for check in checks if not check.recorded_times]
-        before = partial(self._removed, client, tuple(self._episodes))
-        self._side_by_side([before, *untimed], SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
-        for check in checks:
-            if check.recorded_times:
-                make(check)
+        self._side_by_side(untimed, SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
 
     def _side_by_side(self, tasks: Sequence[Callable[[], object]], most: int) -> None:
         """Do all of it, so much at a time."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.resources import beat, line, sample
+from kuayu_conformance.episode import Episode
 from kuayu_schemas import registers
 
 
@@ -12,6 +13,18 @@ def mandatory(declaration: Answer) -> list[str]:
     """Method and path of each mandatory operation of what is declared, profiles and parts, in order of the register."""
     declared = [*declaration.items("profiles"), *declaration.items("sub_profiles")]
     return list(registers.mandatory(["COM", *(name for name in declared if isinstance(name, str))]))
+
+
+def decision_services(episode: Episode) -> list[str]:
+    """Method and path of each decision service that a check asks, in order of the register.
+
+    They are those of what the target declares or, where the run is about parts of profiles, of these parts.
+    """
+    services = mandatory(episode.ask("GET", "/v1/conformance"))
+    if episode.settings.operations is not None:
+        everything = registers.mandatory(registers.profiles())
+        services = [operation for operation in everything if operation in episode.settings.operations]
+    return [operation for operation in services if operation in DECISIONS]
 
 
 REVISION = {"epoch": "none", "number": 0}
