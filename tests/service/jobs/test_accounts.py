@@ -11,7 +11,8 @@ from service.jobs.played_domains import PlayedDomain, until
 from service.jobs.test_loop import decision, job, state, submit
 from service.postgres_server import running as postgres_running
 
-from kuayu.service.account_store import AccountFile, AccountFileError, AccountRule
+from kuayu.service.account_store import AccountFile, AccountRule
+from kuayu.service.operator_file import OperatorFileError
 from kuayu_schemas import schema
 
 WEEK = 604_800.0
@@ -199,6 +200,6 @@ def test_a_file_of_accounts_says_where_it_is_wrong(tmp_path: Path) -> None:
     }
     for text, words in wrong.items():
         file.write_text(text)
-        with pytest.raises(AccountFileError, match=words.replace("+", "[+]")):
+        with pytest.raises(OperatorFileError, match=words.replace("+", "[+]")):
             AccountFile(file)
         assert accounts.of("default") == {"red": AccountRule(2.0, 1000.0)}
