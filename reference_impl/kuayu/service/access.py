@@ -35,8 +35,6 @@ from kuayu.service.settings import Settings
 if TYPE_CHECKING:
     from kuayu.service.runtime import Runtime
 
-Json = dict[str, Any]
-
 NOBODY: frozenset[Role] = frozenset()
 READERS = frozenset({Role.VIEWER, Role.TENANT, Role.OPERATOR})
 WRITERS = frozenset({Role.TENANT, Role.OPERATOR})
@@ -290,7 +288,7 @@ async def _check_account_in_head(grant: Grant, accounts: AbstractSet[str], call:
             raise ProblemException("forbidden", f"{detail}; use one for {account!r}")
 
 
-def settle_account(request: Request, job: Json) -> Json:
+def settle_account(request: Request, job: dict[str, Any]) -> dict[str, Any]:
     """A job that is submitted, with the account that it counts for where its sender is bound to accounts.
 
     One that names none counts for ``default``, as everybody's does, if the sender is bound to that among others; else
