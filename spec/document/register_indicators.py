@@ -95,7 +95,7 @@ def _facts(manuscript: Manuscript, sources: Sources, measure: Row) -> Iterator[t
         most = f" – {measure['maximum']:g}" if "maximum" in measure else ""
         yield "range", plain(f"{measure['minimum']:g}{most}" if most else f"≥ {measure['minimum']:g}")
     if "ceiling" in measure:
-        yield "ceiling", plain(f"{measure['ceiling']:g}")
+        yield "ceiling", _number(measure["ceiling"])
     yield "constancy", CONSTANCIES[measure["constancy"]].in_(language)
     if "period" in measure:
         yield "period", PERIOD.in_(language).format(measure["period"])
@@ -119,6 +119,12 @@ def _formula(language: Language, text: str, formula: Row) -> list[str]:
         return mathematics(tex, displayed=alone and whole)
 
     return measure_formulas.shown(text, formula, language, spaced, shown)
+
+
+def _number(value: float) -> str:
+    """A number, as a product with a power of ten where it is large."""
+    digits, _, power = f"{value:g}".partition("e+")
+    return mathematics(rf"{digits}\times 10^{{{int(power)}}}") if power else plain(digits)
 
 
 def _requirements(measure: Row) -> Iterator[str]:
