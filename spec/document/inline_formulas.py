@@ -18,7 +18,8 @@ QUANTITIES = ("rate", "RTT")
 """Words that stand for quantities of their own in formulas."""
 
 _VARIABLE = re.compile(r"(?<![*A-Za-z\d])\*[A-Za-z]\*(?!\*)[₀₊₋]?′?|(?<![^\W\d_])[α-ω](?![^\W\d_])")
-_CODE = re.compile(r"`[a-z_]+`")
+_MEMBER = re.compile(r"`[a-z_]+`")
+_CODE = re.compile(r"`[^`]*`")
 _NUMBER = re.compile(r"(?<![\w.*])\d+(?:\.\d+)?(?![\w.]*[A-Za-z%])|[⅔½]")
 _QUANTITY = re.compile(rf"(?<![\w*])(?:{'|'.join(QUANTITIES)})(?![\w*])")
 _FUNCTION = re.compile(r"(?<![\w*])[A-Za-z]+(?=\()")
@@ -27,6 +28,8 @@ _SIGN = re.compile(r"\s[·×+−=≤≥…/]\s|/")
 _OPERATION = re.compile(r"\s[·×+−/]\s|√|²")
 _BEHIND = re.compile(r"<su[bp]>[^<]*</su[bp]>|²|\^[\d.]+")
 _BRACKETS = {"(": ")]", "[": ")]", "⌊": "⌋", "⌈": "⌉"}
+_BEFORE_BRACKET = "*)₀₊₋′0123456789⅔½"
+"""Ends of operands that a bracket is multiplied with where it follows at once."""
 _BETWEEN = re.compile(r", ?")
 _SPACE = re.compile(r"\s+")
 
@@ -50,7 +53,7 @@ def parts(text: str) -> Iterator[tuple[str, bool]]:
             yield text[begin:place], False
             yield _SPACE.sub(" ", text[place:end]), True
             begin = place = end
-        elif code := re.compile(r"`[^`]*`").match(text, place):
+        elif code := _CODE.match(text, place):
             place = code.end()
         else:
             place += 1
@@ -63,7 +66,7 @@ def _begins(text: str, place: int) -> bool:
 
 
 def _is_formula(text: str) -> bool:
-    return bool(_VARIABLE.search(text) or (_CODE.search(text) and _OPERATION.search(text)))
+    return bool(_VARIABLE.search(text) or (_MEMBER.search(text) and _OPERATION.search(text)))
 
 
 def _expression(text: str, place: int) -> int | None:
@@ -83,10 +86,9 @@ def _product(text: str, place: int) -> int | None:
         place += 1
     end = _operand(text, place)
     while end is not None:
-        behind = re.compile(r"\s?").match(text, end)
-        start = behind.end() if behind else end
+        start = end + text[end : end + 1].isspace()
         joined = text[end - 1] != "`" and _VARIABLE.match(text, start)
-        bracket = start == end and text[end : end + 1] == "(" and text[end - 1] in "*)₀₊₋′0123456789⅔½"
+        bracket = text[end : end + 1] == "(" and text[end - 1] in _BEFORE_BRACKET
         following = _operand(text, start if joined else end) if joined or bracket else None
         if following is None:
             break
@@ -102,7 +104,7 @@ def _operand(text: str, place: int) -> int | None:
 
 
 def _bare_operand(text: str, place: int) -> int | None:
-    for pattern in (_VARIABLE, _QUANTITY, _CODE, _NUMBER):
+    for pattern in (_VARIABLE, _QUANTITY, _MEMBER, _NUMBER):
         if match := pattern.match(text, place):
             return match.end()
     if prefix := _PREFIX.match(text, place):

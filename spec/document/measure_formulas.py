@@ -1,7 +1,7 @@
 """Formulas of the register of indicators, in mathematics with what each symbol means.
 
 1. The register writes a formula in words; ``measure-formulas.yaml`` gives its mathematics, once for both languages, and
-   says what the symbols stand for (GB/T 1.1-2020, 9.5).
+   says in both what each symbol stands for.
 2. :func:`in_words` puts the words back in place of the symbols. That has to be what the register says, so that neither
    can change without the other.
 """
