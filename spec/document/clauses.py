@@ -8,7 +8,7 @@ Requirements keep their identifiers, which lead to annex A.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from document import formulas, markdown
+from document import formulas, inline_formulas, markdown
 from document.manuscript import Manuscript, number_of
 from document.sources import Row
 from document.words import GENERAL
@@ -89,6 +89,7 @@ class Clauses:
 
     def inline(self, text: str) -> str:
         """A paragraph's marks as pandoc and the document need them."""
+        text = inline_formulas.replaced(text, markdown.mathematics)
         text = re.sub(r"<sub>(.*?)</sub>", r"[\1]{.below}", text)
         text = _LINK.sub(self._reference, text)
         return REQUIREMENT.sub(self._requirement, text)
@@ -167,7 +168,7 @@ class Clauses:
     def _symbol(self, symbol: str, meaning: str, unit: str, places: str) -> str:
         """Symbol, meaning, unit where it has one other than 1, and the clauses that use it."""
         chinese = self.manuscript.language == "zh"
-        text = f"{symbol}{'：' if chinese else ': '}{self.inline(meaning)}"
+        text = f"{self.inline(symbol)}{'：' if chinese else ': '}{self.inline(meaning)}"
         if unit not in NO_UNIT:
             text += f"，单位为 {unit}" if chinese else f", in {unit}"
         return f"{text}（{self.inline(places)}）" if chinese else f"{text} ({self.inline(places)})"

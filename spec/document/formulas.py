@@ -35,12 +35,27 @@ _SIGNS = {
     ",": ",",
     "/": "/",
 }
+_FURTHER_SIGNS = {
+    "Δ": r"\Delta ",
+    "[": "[",
+    "]": "]",
+    "|": r"\vert ",
+    "≤": r"\leq ",
+    "≥": r"\geq ",
+    "…": r"\ldots ",
+    "²": "^{2}",
+    "′": "'",
+}
+"""Signs of formulas within sentences and of the register of indicators; a paragraph that holds one is no formula."""
 _TOKEN = re.compile(
-    r"(?P<space>\s+)|<sub>\*(?P<below>\w)\*</sub>|(?P<raised></?sup>)|\*(?P<variable>[^*\s]+)\*"
+    r"(?P<space>\s+)|<sub>(?P<below>[^<]*)</sub>|(?P<raised></?sup>)|\*(?P<variable>[^*\s]+)\*|`(?P<member>[^`]*)`"
     r"|\^(?P<power>[\d.]+|\([^()]*\))"
     r"|(?P<number>[\d.]+)|(?P<word>[^\W\d_]{2,})|(?P<sign>.)"
 )
+_ROOT_OF_BRACKET = re.compile(r"\\sqrt \(([^()]*)\)")
+_ABSOLUTE = re.compile(r"\\vert (?:\\, )?(.*?)(?:\\, )?\\vert ")
 _POWER_OF_BRACKET = re.compile(r"(?<!\\right)\)\^\{")
+_TAG = re.compile(r"</?su[bp]>")
 _VARIABLE = re.compile(r"\*\S+?\*")
 _PROSE = re.compile(r"[a-z]{2} [a-z]{2}|[^\W\d_]{2}\. ")
 
@@ -59,12 +74,25 @@ def to_tex(formula: str) -> str:
     Raises:
         ValueError: It holds a sign that is not known.
     """
-    sides = re.split(r"(?<= )([=+−])(?= )", formula.strip().rstrip("."))
-    return _raised("".join(_side(side.strip()) for side in sides))
+    sides = _split(formula.strip().rstrip("."), "=+−", kept=True)
+    return _bracketed("".join(_side(side) for side in sides)).strip()
 
 
-def _raised(tex: str) -> str:
-    """Brackets that are raised to a power hold what stands in them, so that LibreOffice can show them too."""
+def to_inline_tex(formula: str) -> str:
+    """TeX of a formula within a sentence, whose strokes stay strokes.
+
+    Raises:
+        ValueError: It holds a sign that is not known.
+    """
+    return _bracketed(_tokens(formula.strip())).strip()
+
+
+def _bracketed(tex: str) -> str:
+    """Brackets raised to a power, under a root or of an absolute value hold what stands in them.
+
+    LibreOffice shows none of them otherwise, and a root would be that of the bracket's opening alone.
+    """
+    tex = _ROOT_OF_BRACKET.sub(r"\\sqrt{\1}", _ABSOLUTE.sub(r"\\left\\vert \1\\right\\vert ", tex))
     while closing := _POWER_OF_BRACKET.search(tex):
         depth, opening = 1, closing.start()
         while depth:
@@ -77,12 +105,19 @@ def _raised(tex: str) -> str:
 
 def _side(text: str) -> str:
     """A sum's part or a sign between two; strokes within brackets stay strokes."""
-    numerator, *denominators = _split(text)
+    numerator, *denominators = _split(text, "/")
     if not denominators:
         return _tokens(text)
     denominator = " / ".join(denominators)
     below = _side(denominator) if not denominator.startswith("Σ") else _under_sum(denominator)
-    return rf"\frac{{{_tokens(numerator)}}}{{{below}}}"
+    return rf"\frac{{{_tokens(_bare(numerator))}}}{{{_bare(below)}}}"
+
+
+def _bare(text: str) -> str:
+    """A part without the brackets around all of it, which the bar of a fraction makes superfluous."""
+    inside = text[1:-1]
+    whole = text.startswith("(") and text.endswith(")") and not re.search(r"\)[^(]*\(", inside)
+    return inside if whole else text
 
 
 def _under_sum(text: str) -> str:
@@ -90,20 +125,24 @@ def _under_sum(text: str) -> str:
     return f"{_tokens(sign)} {_side(rest)}"
 
 
-def _split(text: str) -> list[str]:
-    """Parts between spaced strokes outside of brackets."""
-    parts, depth = [""], 0
-    for position, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if character == "/" and depth == 0 and text[position - 1 : position + 2] == " / ":
-            parts.append("")
+def _split(text: str, signs: str, *, kept: bool = False) -> list[str]:
+    """Parts between spaced signs outside of brackets and of what is raised or lowered, with the signs where kept."""
+    parts, depth, position = [""], 0, 0
+    while position < len(text):
+        tag = _TAG.match(text, position)
+        character = tag[0] if tag else text[position]
+        depth += (character in ("(", "<sub>", "<sup>")) - (character in (")", "</sub>", "</sup>"))
+        around = text[position - 1 : position] + text[position + 1 : position + 2]
+        if depth == 0 and character in signs and around == "  ":
+            parts += [character, ""] if kept else [""]
         else:
             parts[-1] += character
-    return [part.strip() for part in parts] if len(parts) > 1 else [text]
+        position += len(character)
+    return [part.strip() for part in parts]
 
 
 def _tokens(text: str) -> str:
-    close = re.sub(r"\s*([=+−·×,])\s*", r"\1", text)  # TeX spaces signs by itself
+    close = re.sub(r"\s*([=+−·×,≤≥])\s*", r"\1", text)  # TeX spaces signs by itself
     return "".join(map(_tex, _TOKEN.finditer(close)))
 
 
@@ -113,7 +152,9 @@ def _tex(token: re.Match[str]) -> str:
         case "space":
             return r"\, "
         case "below":
-            return f"_{{{text}}}"
+            return f"_{{{_tokens(text)}}}" if _VARIABLE.search(text) else rf"_{{\mathrm{{{text}}}}}"
+        case "member":
+            return r"\texttt{" + text.replace("_", r"\_") + "}"
         case "variable":
             return _variable(text)
         case "raised":
@@ -124,9 +165,10 @@ def _tex(token: re.Match[str]) -> str:
             return text
         case "word":
             return rf"\mathrm{{{text}}}" if text.isascii() else rf"\text{{{text}}}"
-    if text not in _SIGNS:
+    signs = _SIGNS | _FURTHER_SIGNS
+    if text not in signs:
         raise ValueError(f"{text!r} in a formula has no TeX; add it to spec/document/formulas.py")
-    return _SIGNS[text]
+    return signs[text]
 
 
 def _variable(name: str) -> str:

@@ -41,6 +41,11 @@ def code(text: object) -> str:
     return f"`{text}`"
 
 
+def mathematics(tex: str, *, displayed: bool = False) -> str:
+    """A formula; one that is displayed stands on a line of its own, at full size."""
+    return f"$${tex}$$" if displayed else f"${tex}$"
+
+
 def link(text: str, anchor: str) -> str:
     """A link within the document; ``text`` is Markdown."""
     return f"[{text}](#{anchor})"

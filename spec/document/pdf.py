@@ -132,9 +132,9 @@ def _head(sources: Sources, language: Language) -> str:
 
 
 def _repaired(text: str) -> str:
-    """Pandoc draws a line below the heads of tables, which have lines all over."""
+    """Pandoc draws lines below heads of tables, which have them all over, and breaks lines behind formulas."""
     return (
-        re.sub(r"^ *table\.hline\(\),\n", "", text, flags=re.MULTILINE)
+        re.sub(r"^ *table\.hline\(\),\n|(?<= \$) \\$", "", text, flags=re.MULTILINE)
         + "\n#context [#metadata(here().page()) <last-page>]\n"
     )
 

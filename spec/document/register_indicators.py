@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from document import measure_formulas
 from document.manuscript import Manuscript
-from document.markdown import code, link, plain
+from document.markdown import code, lines, link, mathematics, plain, spaced
 from document.marks import STABILITY, mark_text
 from document.sources import Row, Sources
 from document.words import (
@@ -15,6 +16,7 @@ from document.words import (
     DIRECTIONS,
     KINDS,
     SUBJECTS,
+    Language,
     Words,
 )
 
@@ -84,7 +86,7 @@ def _measures(manuscript: Manuscript, sources: Sources, indicator: Row) -> None:
 def _facts(manuscript: Manuscript, sources: Sources, measure: Row) -> Iterator[tuple[str, str]]:
     language = manuscript.language
     yield "definition", plain(measure[f"definition_{language}"])
-    yield "formula", plain(sources.register_text(language, "formulas", measure["formula"]))
+    yield "formula", lines(_formula(language, measure["formula"], sources.formulas[measure["formula"]]))
     yield "unit", code(measure["unit"])
     if measure["display_unit"] != measure["unit"]:
         yield "shown", code(measure["display_unit"])
@@ -93,7 +95,7 @@ def _facts(manuscript: Manuscript, sources: Sources, measure: Row) -> Iterator[t
         most = f" – {measure['maximum']:g}" if "maximum" in measure else ""
         yield "range", plain(f"{measure['minimum']:g}{most}" if most else f"≥ {measure['minimum']:g}")
     if "ceiling" in measure:
-        yield "ceiling", plain(f"{measure['ceiling']:g}")
+        yield "ceiling", _number(measure["ceiling"])
     yield "constancy", CONSTANCIES[measure["constancy"]].in_(language)
     if "period" in measure:
         yield "period", PERIOD.in_(language).format(measure["period"])
@@ -107,6 +109,22 @@ def _facts(manuscript: Manuscript, sources: Sources, measure: Row) -> Iterator[t
     notes += [MAPPED.in_(language)] if "collection" in measure else []
     yield "note", "<br>".join(notes)
     yield "requirements", COMMA.in_(language).join(link(name, name) for name in _requirements(measure))
+
+
+def _formula(language: Language, text: str, formula: Row) -> list[str]:
+    """A formula that stands alone is displayed; among words it stands within the line."""
+    alone = formula.get(language, "{}") == "{}"
+
+    def shown(tex: str, whole: bool) -> str:  # noqa: FBT001 - what a formula is shown by
+        return mathematics(tex, displayed=alone and whole)
+
+    return measure_formulas.shown(text, formula, language, spaced, shown)
+
+
+def _number(value: float) -> str:
+    """A number, as a product with a power of ten where it is large."""
+    digits, _, power = f"{value:g}".partition("e+")
+    return mathematics(rf"{digits}\times 10^{{{int(power)}}}") if power else plain(digits)
 
 
 def _requirements(measure: Row) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from document import measure_formulas
 from document.words import MODEL, Language
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +102,11 @@ class Sources:
     def exporters(self) -> Mapping[str, Mapping[str, Any]]:
         """What the register of indicators says in English alone, in Chinese, by the English."""
         return self._yaml("document/exporters-zh.yaml")
+
+    @cached_property
+    def formulas(self) -> Mapping[str, measure_formulas.Formula]:
+        """Formulas of measures in mathematics, by the words in which the register of indicators writes them."""
+        return measure_formulas.read(self.root / "spec/document" / measure_formulas.FILE.name)
 
     @cached_property
     def annexes(self) -> Row | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from lint import keywords, languages, references, registers, stability, terms
+from lint import formulas, keywords, languages, references, registers, stability, terms
 from lint.specification import Finding, Specification
 
 Rule = Callable[[Specification], Iterator[Finding]]
@@ -31,6 +31,9 @@ RULES: Mapping[str, Rule] = {
         terms.abbreviation_used,
         terms.symbol_listed,
         terms.symbol_used,
+        formulas.formula_whole,
+        formulas.same_formulas,
+        formulas.measure_formula,
         registers.register_text,
         registers.check_or_reason,
         registers.identifier_kept,

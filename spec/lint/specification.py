@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from document import measure_formulas
 from lint.clauses import LANGUAGES, Clause, Sentence
 
 REGISTERS = ("indicators", "problems", "requirements", "stability")
@@ -49,6 +50,8 @@ class Specification:
     """Texts of the published schema and of the registers, for words that have to be in them."""
     figures: frozenset[str] = frozenset()
     """Files beside the clauses, as a clause links to them."""
+    formulas: Mapping[str, measure_formulas.Formula] = field(default_factory=dict)
+    """Formulas of measures in mathematics, by the words in which the register writes them."""
     operations: frozenset[str] = frozenset()
     """Published operations, as ``METHOD /path``."""
 
@@ -117,6 +120,7 @@ def read(root: Path) -> Specification:
         _enumerations(spec),
         words,
         figures,
+        measure_formulas.read(spec / "document" / measure_formulas.FILE.name),
         operations,
     )
 

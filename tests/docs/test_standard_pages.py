@@ -88,6 +88,30 @@ def test_every_formula_is_mathml_under_the_number_that_it_has_in_the_document(la
     assert len(shown) >= 7
 
 
+@pytest.mark.parametrize("language", HEADINGS)
+def test_formulas_within_sentences_are_mathml_too(language: Language) -> None:
+    """All variables are; names of members are spelt as in the interface."""
+    from pages import standard
+
+    shown = {page.path: page.text for page in standard.pages(language, TEXT)}
+    left = {path: re.findall(r"(?<![*\w])\*[A-Za-z]\*(?!\*)", text) for path, text in shown.items()}
+    assert {path: variables for path, variables in left.items() if variables} == {}
+    assert '<mtext class="member">step_time</mtext>' in shown["standard/sch-02-speed.md"]
+    assert sum(text.count('<span class="math">') for text in shown.values()) >= 200
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+def test_formulas_of_indicators_are_mathml_with_what_their_symbols_mean(language: Language) -> None:
+    from pages import indicators
+
+    (page,) = indicators.pages(language)
+    rows = re.findall(r"\| \*\*(?:Formula|计算公式)\*\* \| (.*) \|", page.text)
+    told = [row for row in rows if 'displaystyle="true"' in row]
+    assert (len(rows), len(told)) == (25, 20)
+    assert all({"en": "where ", "zh": "式中："}[language] in row for row in told)
+    assert "<mfrac>" in told[1]
+
+
 def test_words_of_a_formula_stay_whole_and_floors_are_brackets() -> None:
     from pages import formulas
 

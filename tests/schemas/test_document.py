@@ -9,7 +9,7 @@ from shutil import copytree
 
 import pytest
 
-from document import formulas
+from document import formulas, inline_formulas
 from document.assembling import Assembled, assemble, placed
 from document.clauses import REQUIREMENT, title_of
 from document.manuscript import Heading, Manuscript
@@ -171,6 +171,37 @@ def test_formulas_become_tex() -> None:
     number = re.compile(r"\n\$\$.*\\text\{\u2003\u2003\((\d+)\)\}\$\$")
     numbered = [number.findall(document(language).markdown) for language in LANGUAGES]
     assert numbered == [[str(place) for place in range(1, 9)]] * 2
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("With gain(*x*) = *x* / (1 + *f*(*x* − 1)), it does", [r"\mathrm{gain}(x)=x\, /\, (1+f(x-1))"]),
+        ("cells of *n* nodes, *n* (of *t*)", ["n", "n", "t"]),
+        ("until *s* lies in (*s*, 1.25 *s*]. [FCT-001]", ["s", r"(s,1.25\, s]"]),
+        ("一步耗时 φ*s* + Σ RTT。", [r"\varphi s+\sum \, \mathrm{RTT}"]),
+        ("is 8 · `state_size` / `period` of it", [r"8\cdot \texttt{state\_size}\, /\, \texttt{period}"]),
+        ("the width is √(`high`/`low`) − 1.", [r"\sqrt{\texttt{high}/\texttt{low}}-1"]),
+        ("is | *i*/*m* − 1 |, with", [r"\left\vert i/m-1\right\vert"]),
+        ("above (1 + `tolerance`)² times", [r"{\left(1+\texttt{tolerance}\right)}^{2}"]),
+        ("(*c* − *c*′) × `factor`", [r"(c-c')\times \texttt{factor}"]),
+        ("*shall* is `a`/`b`, ±30 % and 2 + 2, at `GET /v1/jobs`; **B** is no variable", []),
+        ("| *a* | 2 + 2 |", ["a"]),
+    ],
+)
+def test_formulas_within_a_sentence_go_as_far_as_operands_follow_signs(sentence: str, expected: list[str]) -> None:
+    found: list[str] = []
+    inline_formulas.replaced(sentence, lambda tex: found.append(tex) or "")
+    assert found == expected
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_variable_and_no_formula_of_a_measure_is_left_as_text(language: Language) -> None:
+    text = re.sub(r"\$\$?[^$\n]+\$\$?", "", document(language).markdown)
+    assert re.findall(r"(?<![*\\\w])\*[A-Za-z]\*(?!\*)", text) == []
+    for formula in sources().formulas.values():
+        if "mathematics" in formula:
+            assert f"${formulas.to_tex(formula['mathematics'])}$" in document(language).markdown
 
 
 @pytest.fixture
@@ -354,7 +385,6 @@ def test_what_the_register_of_indicators_says_in_english_alone_is_there_in_chine
     }
     assert chinese["vendors"].keys() <= {row["vendor"] for row in exporters}
     assert chinese["sources"].keys() == {text for text in cited if A_WORD.search(text)}
-    assert chinese["formulas"].keys() == {measure["formula"] for measure in measures}
     assert chinese["collection"].keys() == {each["collection_note"] for each in measures if "collection_note" in each}
     said = [text for sentences in chinese["notes"].values() for text in sentences.values()]
     said += [text for what in chinese.keys() - {"notes"} for text in chinese[what].values()]

@@ -62,6 +62,10 @@ def with_a_figure(folder: Path) -> Path:
     return folder
 
 
+DISPLAYED, WITHIN = r"\$\$[^$\n]+\$\$", r"(?<!\$)\$[^$\n]+\$(?!\$)"
+"""Formulas on lines of their own and within others, as the document's Markdown has them."""
+
+
 @cache
 def assembled(folder: Path) -> Assembled:
     return assemble(Sources(folder), "zh", lambda path: Path(path).name)
@@ -87,7 +91,10 @@ def test_the_docx_has_a_cover_contents_and_formulas(made: tuple[Path, str]) -> N
     assert [text(each) for each in paragraphs if style(each) == "CoverTitle"] == [TITLE.zh]
     fields = [field.text or "" for field in document.iter(f"{WORD}instrText")]
     assert [field for field in fields if " TOC " in field] == [r' TOC \o "1-2" \h \z \u ']
-    assert len(list(document.iter(f"{MATHEMATICS}oMathPara"))) == assembled(made[0]).markdown.count("\n$$")
+    displayed, within = (re.findall(form, assembled(made[0]).markdown) for form in (DISPLAYED, WITHIN))
+    assert len(within) >= 200
+    assert len(list(document.iter(f"{MATHEMATICS}oMathPara"))) == len(displayed)
+    assert len(list(document.iter(f"{MATHEMATICS}oMath"))) == len(displayed) + len(within)
     assert len(list(document.iter(f"{MATHEMATICS}f"))) >= 2  # fractions, and not text that looks like them
 
 

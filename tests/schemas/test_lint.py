@@ -103,6 +103,19 @@ INDICATORS = [
     {"id": "STA-1", "measures": [{"name": "use", "collection": [{"exporter": "dcgm"}]}]},
 ]
 ANNOUNCED = {"mark": "deprecated", "since": "0.2.0", "until": "0.3.0", "instead_en": "COM-009", "instead_zh": "COM-009"}
+HELD = {
+    "mathematics": "*b* / *t*",
+    "symbols": {"*b*": {"en": "busy time", "zh": "忙碌时间"}, "*t*": {"en": "window", "zh": "窗口"}},
+}
+
+
+def measured(formula: str, **replaced: Any) -> Specification:
+    """Specification of one measure with its formula in words, beside the same one in mathematics."""
+    rows = [{"id": "STA-1", "measures": [{"name": "use", "formula": formula}]}]
+    mathematics = {"busy time ÷ window": HELD | replaced}
+    return replace(clause(), registers={"indicators": {"indicators": rows}}, formulas=mathematics)
+
+
 PROMISES = "| mark | promise |\n|---|---|\n| stable | It stays. |\n| deprecated | It goes. |\n"
 PROMISES_ZH = "| 标记 | 承诺 |\n|---|---|\n| 稳定 | 不变。 |\n| 弃用 | 撤销。 |\n"
 
@@ -222,6 +235,17 @@ EXAMPLES = {
         beside(clause("*T*₀ lasts.", name="sch-02-speed"), "com-04-abbreviations", symbols("*T*₀", "sch-02-speed")),
         "T₀ is not used in sch-02-speed",
     ),
+    "formula-whole": Example(
+        clause("It takes *m* / bandwidth."), clause("It takes *m* / `bandwidth`."), "stands beside /"
+    ),
+    "same-formulas": Example(
+        clause("# Data\n\nIt takes *m* / *b*.\n", "# 数据\n\n用时为 *m*/*b*。\n".replace("*b*", "*c*")),
+        clause("# Data\n\nIt takes *m* / *b*.\n", "# 数据\n\n用时为 *m*/*b*。\n"),
+        "is not in this section of spec/text/zh",
+    ),
+    "measure-formula": Example(
+        measured("busy time ÷ length"), measured("busy time ÷ window"), "has no entry; add it with its Chinese"
+    ),
     "register-text": Example(
         registered(SENTENCES, row(text_en="A node shall rest.")),
         registered(SENTENCES, row()),
@@ -338,6 +362,12 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("one-identifier", clause("A node shall work. [COM-001]\n\nA link shall work. [COM-001]\n")),
         ("same-keyword", registered(SENTENCES, row(modal="should"))),
         ("same-numbers", clause("At most 10 % are lost. [COM-001]", "丢失不应超过 12 %。[COM-001]")),
+        ("formula-whole", clause("A round lasts latency + *m*.")),
+        ("formula-whole", clause(zh="水平为 √*p*² ≥ 上限。")),
+        ("same-formulas", clause("# Data\n\n*T* = *H* *s* + 1\n", "# 数据\n\n*T* = *H* *s* + 2\n")),
+        ("measure-formula", measured("busy time ÷ window", mathematics="*t* / *b*")),
+        ("measure-formula", measured("busy time ÷ window", symbols={"*b*": {"en": "busy time"}})),
+        ("measure-formula", measured("busy time")),
         ("reference-resolves", registered(clause("As COM-009 says."), row())),
         ("reference-resolves", clause("See clause *Nowhere*.")),
         ("reference-resolves", clause("![A](../figures/a.svg)")),

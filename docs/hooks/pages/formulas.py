@@ -1,6 +1,7 @@
-"""Formulas of the draft's text as MathML, with the numbers that they have in the document.
+"""Formulas of the draft's text and of its indicators as MathML, numbered as in the document.
 
-1. What is a formula, and its TeX, says ``document.formulas``, from which DOCX and PDF have theirs too.
+1. What is a formula, and its TeX, say ``document.formulas``, within sentences ``document.inline_formulas``, and for
+   measures of the register ``document.measure_formulas``; DOCX and PDF have theirs from there too.
 2. A browser shows MathML by itself: no script, no font and no picture is fetched.
 3. Words within a formula stay whole, so that a reader of screens says "max" and not three letters, and the brackets of
    a floor grow with what they hold. Chinese fonts draw a middle dot as wide as a character, so that times is the dot
@@ -11,15 +12,19 @@ Sources: MathML Core, https://www.w3.org/TR/mathml-core/.
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import yaml
 from latex2mathml.converter import convert
 
 from kuayu_conformance.rendering.words import Language
+
+from .markdown import spaced
 
 SPEC = Path(__file__).parents[3] / "spec"
 
@@ -27,17 +32,21 @@ _BLOCKS = re.compile(r"(\n{2,})")
 _WORD = re.compile(r"\\mathrm\{")
 _FLOOR = re.compile(r"\\([lr])(floor|ceil) ?")
 _MIDDLE_DOT, _DOT_OPERATOR = "&#x000B7;", "&#x022C5;"
+_ESCAPED = r"\_"
+"""An underscore as TeX writes it, which the converter leaves in the names of members."""
+_MONOSPACE, _MEMBER = '<mtext mathvariant="monospace">', '<mtext class="member">'
+"""MathML Core knows no variant of words; the style sheet sets names of members as code."""
 _GROWING = {"l": r"\left", "r": r"\right"}
 
 
 def with_mathml(text: str, numbers: Iterator[str]) -> str:
-    """A file of the text with MathML in place of its formulas; each takes the next of the numbers.
+    """A file of the text with MathML in place of its formulas; each with a line of its own takes the next number.
 
     Raises:
         StopIteration: There are more formulas than numbers.
     """
     return "".join(
-        _displayed(block, next(numbers)) if _formulas().is_formula(block.strip()) else block
+        _displayed(block, next(numbers)) if _of_document("formulas").is_formula(block.strip()) else _within(block)
         for block in _BLOCKS.split(text)
     )
 
@@ -58,27 +67,54 @@ def numbers_of(language: Language) -> dict[str, list[str]]:
     return found
 
 
-def mathml(tex: str) -> str:
-    """MathML of a formula that stands by itself."""
+def measure_formula(language: Language, text: str) -> str:
+    """Formula of a measure, as the register writes it, with what its symbols mean; Markdown."""
+    measures = _of_document("measure_formulas")
+    lines = measures.shown(text, _measures()[text], language, spaced, _of_measure)
+    return "<br>".join(lines)
+
+
+def mathml(tex: str, *, inline: bool = False) -> str:
+    """MathML of a formula that stands by itself, or in a line."""
     words = _WORD.sub(r"\\text{", tex)
     grown = _FLOOR.sub(lambda side: f"{_GROWING[side[1]]}\\{side[0][1:].strip()} ", words)
-    return str(convert(grown, display="block")).replace(_MIDDLE_DOT, _DOT_OPERATOR)
+    made = str(convert(grown, display="inline" if inline else "block"))
+    return made.replace(_MIDDLE_DOT, _DOT_OPERATOR).replace(_ESCAPED, "_").replace(_MONOSPACE, _MEMBER)
+
+
+def _inline(tex: str) -> str:
+    """A formula in a line, in an element that Markdown takes for a part of it."""
+    return f'<span class="math">{mathml(tex, inline=True)}</span>'
+
+
+def _of_measure(tex: str, whole: bool) -> str:  # noqa: FBT001 - what document.measure_formulas calls
+    """The formula itself at full size, its symbols as within a line."""
+    shown = _inline(tex)
+    return shown.replace('display="inline"', 'display="inline" displaystyle="true"', 1) if whole else shown
+
+
+def _within(block: str) -> str:
+    return block if block.startswith("```") else str(_of_document("inline_formulas").replaced(block, _inline))
 
 
 def _displayed(formula: str, number: str) -> str:
-    tex = _formulas().to_tex(formula.strip())
+    tex = _of_document("formulas").to_tex(formula.strip())
     return f'<div class="formula" id="formula-{number}"><div>{mathml(tex)}</div><span>({number})</span></div>'
 
 
 def _held(language: Language, name: str) -> int:
     text = (SPEC / "text" / language / f"{name}.md").read_text("utf-8")
-    return sum(_formulas().is_formula(block.strip()) for block in _BLOCKS.split(text))
+    return sum(_of_document("formulas").is_formula(block.strip()) for block in _BLOCKS.split(text))
 
 
-def _formulas() -> ModuleType:
-    """The module, from ``spec/``, which mkdocs does not look into."""
+@cache
+def _measures() -> Mapping[str, Mapping[str, Any]]:
+    read: Mapping[str, Mapping[str, Any]] = _of_document("measure_formulas").read()
+    return read
+
+
+def _of_document(name: str) -> ModuleType:
+    """A module of ``spec/document``, which mkdocs does not look into."""
     if str(SPEC) not in sys.path:
         sys.path.append(str(SPEC))
-    from document import formulas
-
-    return formulas
+    return import_module(f"document.{name}")

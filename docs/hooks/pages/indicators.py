@@ -7,6 +7,7 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import CollectionEntry, Indicator, Measure
 
 from .citations import cited
+from .formulas import measure_formula
 from .made import Made
 from .markdown import code, facts, heading, link, page, plain, table
 from .register_words import register_text
@@ -85,7 +86,7 @@ def _measure(language: Language, measure: Measure) -> str:
     chinese = language == "zh"
     title = f"{plain(measure.name_zh)} {code(measure.name)}" if chinese else code(measure.name)
     rows = [
-        ("formula", plain(register_text(language, "formulas", measure.formula))),
+        ("formula", measure_formula(language, measure.formula)),
         ("unit", code(measure.unit)),
         ("shown", "" if measure.display_unit == measure.unit else code(measure.display_unit)),
         ("kind", named(KINDS, measure.kind).in_(language)),

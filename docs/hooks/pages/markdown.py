@@ -11,13 +11,13 @@ _SPACE = re.compile("[^\\S\u00a0\u202f]+")
 
 def plain(text: object) -> str:
     """Text as it is: no character of it means anything to Markdown or HTML, and it stays on one line."""
-    return _spaced(str(text)).strip()
+    return spaced(str(text)).strip()
 
 
 def prose(text: str) -> str:
     """As :func:`plain`, with what stands between grave accents as code."""
     parts = enumerate(re.split(r"`([^`]+)`", text))
-    return "".join(code(part) if place % 2 else _spaced(part) for place, part in parts).strip()
+    return "".join(code(part) if place % 2 else spaced(part) for place, part in parts).strip()
 
 
 def code(text: object) -> str:
@@ -25,7 +25,8 @@ def code(text: object) -> str:
     return f"<code>{plain(text).replace(_UNDERSCORE, _UNDERSCORE + '<wbr>')}</code>"
 
 
-def _spaced(text: str) -> str:
+def spaced(text: str) -> str:
+    """As :func:`plain`, with the spaces at both ends."""
     return _SPACE.sub(" ", text.translate(_ENTITIES))
 
 
