@@ -100,6 +100,7 @@ CHECKS: tuple[Listed, ...] = (
     Listed("job_accounts", "jobs.accounts"),
     Listed("job_quotas", "jobs.quotas"),
     Listed("job_elastic", "jobs.elastic"),
+    Listed("job_serving", "jobs.serving"),
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (schemas.CHECK,)

@@ -40,6 +40,7 @@ from kuayu.jobs.progress import (
     seconds_of,
     was_refused,
 )
+from kuayu.jobs.replicas import ServingView
 from kuayu.jobs.specification import contradiction, is_guessed, specifications
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class FederationSnapshot:
         accounts: What accounts of these jobs have used, class Account, of those that take turns or have a quota.
         steps_per_second: How fast running jobs are, as their reports show, by name.
         copies: Domains that hold data which have moved, by artefact.
+        serving: Serving jobs, with their load and their replicas.
     """
 
     now: str
@@ -138,6 +140,7 @@ class FederationSnapshot:
     accounts: "Sequence[documents.Account]" = ()
     steps_per_second: Mapping[str, float] = field(default_factory=dict)
     copies: Mapping[str, Collection[str]] = field(default_factory=dict)
+    serving: Sequence[ServingView] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; sets in order."""
