@@ -50,6 +50,7 @@ from minimal_server.scraping import Scraping
 from minimal_server.sending import Sending
 from minimal_server.series import Stepped
 from minimal_server.service import MinimalServer
+from minimal_server.serving import Serving
 from minimal_server.sharding import Sharding
 from minimal_server.sharing import Sharing
 from minimal_server.shaving import Shaving
@@ -169,7 +170,7 @@ DISTURBED = frozenset({"RES-007", "RES-008", "RES-009"})
 CARRIED_OUT = FAILED_OVER | DISTURBED | {"RES-005", "RES-006", "RES-010", "RES-012", "RES-014", "RES-016"}
 """Requirements whose checks carry hundreds of plans, choices or changes out."""
 
-JOBBING: tuple[type, ...] = (Jobs, Attempts, Accounts, Elastic)
+JOBBING: tuple[type, ...] = (Jobs, Attempts, Accounts, Elastic, Serving)
 """What answers operations of jobs and nothing else."""
 
 JOBBED = frozenset(row.id for row in CHECKED if row.profile is Profile.JOB)

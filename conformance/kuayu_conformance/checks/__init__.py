@@ -97,6 +97,7 @@ CHECKS: tuple[CheckEntry, ...] = (
     CheckEntry("job_accounts", "jobs.accounts"),
     CheckEntry("job_quotas", "jobs.quotas"),
     CheckEntry("job_elastic", "jobs.elastic"),
+    CheckEntry("job_serving", "jobs.serving"),
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (schemas.CHECK,)

@@ -43,6 +43,7 @@ from kuayu.jobs.progress import (
     seconds_of,
     was_refused,
 )
+from kuayu.jobs.replicas import ServingView
 from kuayu.jobs.specification import contradiction, is_guessed, specifications
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class FederationSnapshot:
         makes_room: Job for which a decision has stopped one that waits, by the name of the latter.
         steps_per_second: How fast running jobs are, as their reports show, by name.
         copies: Domains that hold data which have moved, by artefact.
+        serving: Serving jobs, with their load and their replicas.
     """
 
     now: str
@@ -147,6 +149,7 @@ class FederationSnapshot:
     makes_room: Mapping[str, str] = field(default_factory=dict)
     steps_per_second: Mapping[str, float] = field(default_factory=dict)
     copies: Mapping[str, Collection[str]] = field(default_factory=dict)
+    serving: Sequence[ServingView] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; sets in order."""

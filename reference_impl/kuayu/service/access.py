@@ -74,7 +74,7 @@ _QUESTIONS = (
 _WRITES = (
     *("deleteDomain", "deleteNode", "putLink", "deleteLink", "putComputeIdentifier", "deleteComputeIdentifier"),
     *("putScrapeTarget", "deleteScrapeTarget", "postMetrics"),
-    *("putAllocation", "deleteAllocation", "putJob", "deleteJob"),
+    *("putAllocation", "deleteAllocation", "putJob", "deleteJob", "postJobLoad"),
 )
 _WRITES_OF_DOMAINS = (
     *("putDomain", "putNode", "postSamples", "postExposition", "postHeartbeats", "postLogLines"),

@@ -239,6 +239,7 @@ class JobStanding:
         withdrawing: Whether its allocation is to be let go.
         resize: Class JobResize, from when it was decided until an attempt has its devices; None otherwise.
         beneficiary: Job that it makes room for, from when it was stopped for that until it is placed anew; None else.
+        serving: Of a serving job what :mod:`kuayu.service.serving` keeps with it; None of others.
         runs: Runs of the attempt that is under way, in the order of ranks; none unless its allocation was committed.
     """
 
@@ -268,6 +269,7 @@ class JobStanding:
     withdrawing: bool = False
     resize: Json | None = None
     beneficiary: str | None = None
+    serving: Json | None = None
     runs: tuple[Run, ...] = ()
 
     @property
@@ -518,10 +520,29 @@ def cancel(standing: JobStanding, now: int) -> JobStanding:
     """Nobody wants it any more. What has ended, or has only to give back its devices, stays as it is."""
     if standing.over or standing.cancelling or standing.verdict is Verdict.SUCCEEDED:
         return standing
+    if "serving" in standing.spec:
+        return _explain(replace(standing, cancelling=True), "it was called off; its replicas are being stopped")
     if standing.allocation is None:
         return _enter(replace(standing, ended=now), JobState.cancelled, "it was called off before it ran", now)
     words = "it was called off; " + ("its runs are being stopped" if standing.active else "devices are let go")
     return _stop_runs(_explain(replace(standing, cancelling=True), words), now)
+
+
+def serve(standing: JobStanding, serving: Json, *, running: bool, reason: str, now: int) -> JobStanding:
+    """The replicas of a serving job have changed: it runs while one of them does, and waits otherwise."""
+    if standing.over or standing.cancelling:
+        return standing
+    state = JobState.running if running else JobState.queued
+    started = now if running and standing.started is None else standing.started
+    return _enter(replace(standing, serving=serving, started=started), state, reason, now)
+
+
+def end_serving(standing: JobStanding, now: int) -> JobStanding:
+    """A serving job that was called off has no replica any more."""
+    if standing.over or not standing.cancelling:
+        return standing
+    words = "it was called off, and none of its replicas is left"
+    return _enter(replace(standing, cancelling=False, ended=now), JobState.cancelled, words, now)
 
 
 def _begin(standing: JobStanding, allocation: AllocationView, now: int) -> JobStanding:

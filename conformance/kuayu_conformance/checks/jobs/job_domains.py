@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.graphs import identifier_of
 from kuayu_conformance.checks.kit.resources import device, domain, node
-from kuayu_conformance.checks.scheduling.ledger import Json, Site, count, rows_of
+from kuayu_conformance.checks.scheduling.ledger import MOST_SECONDS, Json, Site, count, rows_of
 from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 from kuayu_conformance.streams import StreamEvent
@@ -148,7 +148,8 @@ class PlayedDomain(Site):
             self.kind_of.setdefault(name, str(action.get("accelerator", "")))
         result = super().act({**action, "accelerator": ANY_KIND}, verdict, now)
         lease = action.get("lease")
-        if result["outcome"] == "committed" and kind == "reserve" and isinstance(lease, int | float):
+        stated = isinstance(lease, int | float) and not isinstance(lease, bool) and 0 < lease <= MOST_SECONDS
+        if result["outcome"] == "committed" and kind == "reserve" and stated:
             self.lease_of[name] = float(lease)
         return result
 
@@ -332,10 +333,17 @@ class Stage:
         Raises:
             SetUpFailure: It was refused.
         """
-        self._renew()
         name = self.episode.name_of(f"{self.label}-{label}")
         allowed = [self.domains[place].name for place in domains or self.domains]
-        body = {**request_of(name, devices), "domains": allowed, **members}
+        return self.submit_body(name, {**request_of(name, devices), "domains": allowed, **members})
+
+    def submit_body(self, name: str, body: Json) -> str:
+        """Submit a job as it is written, class JobRequest; its name.
+
+        Raises:
+            SetUpFailed: It was refused.
+        """
+        self._renew()
         self.jobs[name] = body
         self._note("submit", name, "", body, self.episode.set_up("PUT", f"/v1/jobs/{name}", body))
         return name

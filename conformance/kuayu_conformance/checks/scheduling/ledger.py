@@ -15,6 +15,9 @@ NODES, PER_NODE = 32, 8
 RESERVED = 30
 """Nodes beside these that devices are given of only where they are asked for by name."""
 
+SECONDS, MOST_SECONDS = 10.0, 1e6
+"""Seconds for which a promise holds where none are stated, and seconds beyond which what is stated is nonsense."""
+
 Place = tuple[str, str, int]
 """Kind of devices, node, and how many of it."""
 
@@ -122,7 +125,9 @@ class Site:
         outcome, nodes = self._outcome(name, phase, job, action, verdict)
         result: Json = {"action": name, "phase": phase, "outcome": outcome, "at": instant(now)}
         if outcome == "prepared":
-            result["expires_at"] = instant(now + float(action.get("expires_after") or 10.0))
+            seconds = action.get("expires_after")
+            told = isinstance(seconds, int | float) and 0 < seconds <= MOST_SECONDS
+            result["expires_at"] = instant(now + (seconds if told else SECONDS))
         if outcome == "refused":
             problem = {"title": "Too few devices are free", "status": 409, "retryable": True}
             result["problem"] = {**problem, "type": "urn:kuayu:problem:no-capacity"}
