@@ -2859,7 +2859,7 @@ class JobResize(TypedDict):
 class ReplicaState(TypedDict):
     """Replicas of a serving job, and the load that they are there for."""
 
-    at: str
+    decided_at: str
     wanted: int
     running: int
     load: NotRequired[float]
@@ -2881,7 +2881,7 @@ class JobLoad(TypedDict):
     """Requests that come in for a serving job, told by whoever passes them on to its replicas."""
 
     job: str
-    at: str
+    observed_at: str
     rate: float
     announced: NotRequired[list[AnnouncedLoad]]
 

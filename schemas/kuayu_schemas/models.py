@@ -4976,7 +4976,7 @@ class JobResize(KuayuModel):
 class ReplicaState(KuayuModel):
     """Replicas of a serving job, and the load that they are there for."""
 
-    at: Instant = Field(description="When this was so.")
+    decided_at: Instant = Field(description="When this was so.")
     wanted: Count = Field(description="Replicas that it is to have.")
     running: Count = Field(description="Replicas that run.")
     load: Maybe[Amount] = Field(
@@ -5009,7 +5009,7 @@ class JobLoad(KuayuModel):
     """Requests that come in for a serving job, told by whoever passes them on to its replicas."""
 
     job: Identifier = Field(description="The serving job.")
-    at: Instant = Field(description="When this was so.")
+    observed_at: Instant = Field(description="When this was so.")
     rate: Amount = Field(
         description="Requests a second that come in, answered or not.", json_schema_extra={"x-unit": "{request}/s"}
     )

@@ -50,7 +50,7 @@ class Serving(Elastic):
             raise wrong_body("unknown-reference", "/job", "there is no job of that name")
         if "serving" not in job.body:
             raise wrong_body("invalid-body", "/job", "the job serves nothing")
-        self.served_of(request.tenant, job).loads.append((milliseconds(body["at"]), float(body["rate"])))
+        self.served_of(request.tenant, job).loads.append((milliseconds(body["observed_at"]), float(body["rate"])))
         self.consider(request.tenant, self.moment)
         return Answer(200, job.record)
 
@@ -170,7 +170,7 @@ class Serving(Elastic):
         there = [replica for replica in self.replicas_of(tenant, job) if not replica.cancelling]
         served = self.served_of(tenant, job)
         told: Json = {
-            "at": instant(moment),
+            "decided_at": instant(moment),
             "wanted": self.wanted(tenant, job, len(there), moment),
             "running": sum(replica.state == "running" for replica in there),
             "jobs": sorted(replica.name for replica in there),

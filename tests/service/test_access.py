@@ -116,6 +116,7 @@ def body_of(operation: str, names: Names) -> JsonObject:
             "at": instant(),
             "expires_at": instant(60),
         },
+        "postJobLoad": {"job": names["job"], "observed_at": instant(), "rate": 1.0},
         "postRunReport": {**run, "state": "running", "at": instant()},
         "postRunLogs": {**run, "lines": [{"number": 1, "rank": 0, "at": instant(), "text": "fine"}]},
     }

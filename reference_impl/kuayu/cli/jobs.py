@@ -107,9 +107,9 @@ def _replicas(job: JobRecord) -> Iterator[str]:
     if job.replica_of is not None:
         yield f"replica of {escape(job.replica_of)}"
     if job.replicas is not None:
-        told = job.replicas
-        load = "" if told.load is None else f", for {told.load:.4g} requests/s"
-        yield f"replicas  {told.running} of {told.wanted} run{load}: {escape(', '.join(told.jobs)) or 'none'}"
+        state = job.replicas
+        load = "" if state.load is None else f", for {state.load:.4g} requests/s"
+        yield f"replicas  {state.running} of {state.wanted} run{load}: {escape(', '.join(state.jobs)) or 'none'}"
 
 
 def decision(product: JobDecision) -> Group:
@@ -288,7 +288,7 @@ def load(
     Programs that pass requests on do the same with POST /v1/job-loads.
     """
     with connected(url, token, data) as client:
-        record = client.post_job_load(JobLoad(job=job, at=datetime.now(UTC), rate=rate))
+        record = client.post_job_load(JobLoad(job=job, observed_at=datetime.now(UTC), rate=rate))
         typer.echo(f"{record.id} {record.state.value}: {record.reason}")
 
 

@@ -183,10 +183,10 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     plans = [(serving, plan(serving, snapshot.now)) for serving in snapshot.serving]
     leaving = {name: serving for serving, planned in plans for name in _leaving(serving, planned)}
     if leaving:
-        waiting, held = (
+        waiting, pending = (
             [job for job in jobs if job["id"] not in leaving] for jobs in (snapshot.waiting, snapshot.held)
         )
-        snapshot = replace(snapshot, waiting=waiting, held=held)
+        snapshot = replace(snapshot, waiting=waiting, held=pending)
     snapshot, beyond = _within_quotas(snapshot)
     state = scheduling_state(snapshot)
     state, report = _report(state)
@@ -259,7 +259,7 @@ def _is_news(state: "documents.ReplicaState", job: "documents.JobRecord", now: s
         return True
     known = ("load" in before) != ("load" in state)
     loads = any(before.get(name) != state.get(name) for name in ("load", "predicted"))
-    return known or (loads and seconds_of(now) - seconds_of(before["at"]) >= REPEATED_SECONDS)
+    return known or (loads and seconds_of(now) - seconds_of(before["decided_at"]) >= REPEATED_SECONDS)
 
 
 def _with_room(

@@ -59,12 +59,12 @@ class _Holder:
     Attributes:
         record: Class JobRecord.
         pool: Where it runs.
-        held: Devices that it holds.
+        devices: Those that it holds.
     """
 
     record: "documents.JobRecord"
     pool: Pool
-    held: int
+    devices: int
 
     @property
     def name(self) -> str:
@@ -121,13 +121,13 @@ def make_room(
             pools.free[next(pool for pool in usable if pools.free[pool] >= needed)] -= needed
             continue
         for pool in usable:
-            found = _give_up(record, needed - pools.free[pool], victims.get(pool, ()), taken)
-            if found is not None:
+            changes = _give_up(record, needed - pools.free[pool], victims.get(pool, ()), taken)
+            if changes is not None:
                 freed = sum(
                     (taken[change.job].devices if change.job in taken else change.before) - change.devices
-                    for change in found
+                    for change in changes
                 )
-                taken |= {change.job: change for change in found}
+                taken |= {change.job: change for change in changes}
                 pools.free[pool] += freed - needed
                 break
     return list(taken.values())
@@ -154,10 +154,10 @@ def take_back(
             continue
         devices = holder.record["devices"]
         wanted = devices.get("requested", devices["maximum"])
-        size = holder.within(min(wanted, holder.held + free.get(holder.pool, 0)))
-        if size > holder.held:
-            free[holder.pool] -= size - holder.held
-            changes.append(SizeChange(holder.name, holder.pool, size, holder.held))
+        size = holder.within(min(wanted, holder.devices + free.get(holder.pool, 0)))
+        if size > holder.devices:
+            free[holder.pool] -= size - holder.devices
+            changes.append(SizeChange(holder.name, holder.pool, size, holder.devices))
     return changes
 
 
@@ -189,11 +189,11 @@ def _pools(
         if record["state"] != RESTARTING and record["id"] not in changing and not record.get("cancelling"):
             continue
         # Who is resized takes its new size again; who is stopped by a decision waits behind the replica.
-        kept = record["resize"]["devices"] if "resize" in record else 0
+        remaining = record["resize"]["devices"] if "resize" in record else 0
         for share in entry["placement"]["shares"]:
             pool = (share["domain"], share["accelerator"])
             if pool in pools.free:
-                pools.free[pool] += max(share["devices"] - kept, 0)
+                pools.free[pool] += max(share["devices"] - remaining, 0)
     return pools
 
 
@@ -205,8 +205,8 @@ def _holders(
         name, shares = entry["spec"]["id"], entry["placement"]["shares"]
         record = records[name]
         runs = record["state"] == RUNNING and not record.get("cancelling") and name not in changing
-        kept = "checkpoint" in record and "checkpoint_step" in record and "replica_of" not in record
-        if runs and kept and len(shares) == 1:
+        resumes = "checkpoint" in record and "checkpoint_step" in record and "replica_of" not in record
+        if runs and resumes and len(shares) == 1:
             yield _Holder(record, (shares[0]["domain"], shares[0]["accelerator"]), shares[0]["devices"])
 
 
@@ -226,7 +226,7 @@ def _give_up(
 ) -> list[SizeChange] | None:
     """What jobs of a pool have to give up so that a replica has room, or None where they cannot."""
     lower = [holder for holder in victims if holder.record.get("priority", 0) < replica.get("priority", 0)]
-    present = {holder.name: taken[holder.name].devices if holder.name in taken else holder.held for holder in lower}
+    present = {holder.name: taken[holder.name].devices if holder.name in taken else holder.devices for holder in lower}
     sizes = dict(present)
     for holder in lower:
         if lacking > 0 and sizes[holder.name]:
@@ -245,7 +245,9 @@ def _give_up(
             lacking += present[name] - sizes[name]
             sizes[name] = present[name]
     return [
-        SizeChange(holder.name, holder.pool, sizes[holder.name], holder.held, *_for_whom(holder.name, replica, taken))
+        SizeChange(
+            holder.name, holder.pool, sizes[holder.name], holder.devices, *_for_whom(holder.name, replica, taken)
+        )
         for holder in lower
         if sizes[holder.name] < present[holder.name]
     ]

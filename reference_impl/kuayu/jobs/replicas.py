@@ -174,9 +174,9 @@ def _load(serving: ServingView, now: float) -> float | None:
     """What was told last; None where that was too long ago."""
     if serving["last"] is None:
         return None
-    at, load = serving["last"]
+    observed, load = serving["last"]
     silence = max(SILENCE_SECONDS, cool_down_of(serving["job"]["serving"]))
-    return load if now - at <= silence else None
+    return load if now - observed <= silence else None
 
 
 def _prediction(serving: ServingView, load: float, now: str) -> float:
@@ -196,7 +196,7 @@ def _prediction(serving: ServingView, load: float, now: str) -> float:
 def _highest(serving: ServingView, since: float) -> float:
     """The highest load that was told since an instant, in the steps that end after it."""
     step = step_of(serving["job"]["serving"])
-    return max((load for at, load in serving["loads"] if at + step > since), default=0.0)
+    return max((load for begin, load in serving["loads"] if begin + step > since), default=0.0)
 
 
 def _wanted(
@@ -212,15 +212,15 @@ def _wanted(
     )
     if predicted > wanted * float(need["rate"]) * (1.0 + ROUNDING):
         words += ", the most that it may have"
-    kept = min(len(staying), carried_by(max(load, _highest(serving, instant - cool_down)), need))
-    if wanted < kept:
-        wanted = kept
-        words += f"; it keeps the {kept} that its load of the last {cool_down:.0f} s needed"
+    retained = min(len(staying), carried_by(max(load, _highest(serving, instant - cool_down)), need))
+    if wanted < retained:
+        wanted = retained
+        words += f"; it keeps the {retained} that its load of the last {cool_down:.0f} s needed"
     added = max((seconds_of(replica["added_at"]) for replica in staying), default=-math.inf)
-    here = min(len(staying), need["maximum"])
-    if wanted < here and instant - added < cool_down:
-        wanted = here
-        words += f"; none of its {here} goes within {cool_down:.0f} s of when the last one came"
+    present = min(len(staying), need["maximum"])
+    if wanted < present and instant - added < cool_down:
+        wanted = present
+        words += f"; none of its {present} goes within {cool_down:.0f} s of when the last one came"
     return wanted, words
 
 
@@ -241,8 +241,8 @@ def _forecast(serving: ServingView, now: str) -> float:
     last = math.floor(seconds_of(now) / step)
     first = last - MAX_STEPS + 1
     values: list[float | None] = [None] * MAX_STEPS
-    for at, load in serving["loads"]:
-        place = math.floor(at / step) - first
+    for observed, load in serving["loads"]:
+        place = math.floor(observed / step) - first
         if 0 <= place < MAX_STEPS:
             values[place] = max(load, values[place] or 0.0)
     known = [place for place, value in enumerate(values) if value is not None]
@@ -274,7 +274,7 @@ def _quantile(values: tuple[float | None, ...], step: float, begin: str, now: st
 def told(plan_of: ReplicaPlan, serving: ServingView, now: str) -> "documents.ReplicaState":
     """What the record of a serving job tells of its replicas; those that are added now are not among them."""
     state: documents.ReplicaState = {
-        "at": now,
+        "decided_at": now,
         "wanted": plan_of.wanted,
         "running": plan_of.running,
         "jobs": sorted(replica["id"] for replica in serving["replicas"] if replica["id"] not in plan_of.remove),

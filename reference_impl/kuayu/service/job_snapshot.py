@@ -162,13 +162,13 @@ class ActiveJobs:
         return [self._serving_view(connection, owner, record, now) for _, record in sorted(self._serving.items())]
 
     def _serving_view(self, connection: Connection, owner: str, record: JobRecord, now: int) -> Json:
-        told, last = loads(connection, owner, record.standing.spec, now)
-        kept, ended = kept_of(record.standing), self._replica_ended.get(record.name)
+        history, last = loads(connection, owner, record.standing.spec, now)
+        memory, ended = kept_of(record.standing), self._replica_ended.get(record.name)
         return {
             "job": self.wire(record),
-            "loads": told,
+            "loads": history,
             "last": last,
-            "announced": kept["announced"],
+            "announced": memory["announced"],
             "replicas": [
                 {
                     "id": name,
@@ -179,7 +179,7 @@ class ActiveJobs:
                 for name, replica in sorted(self._replicas.get(record.name, {}).items())
             ],
             "ended_at": None if ended is None else ended / 1000,
-            "serial": kept["serial"],
+            "serial": memory["serial"],
         }
 
     def front(self, shape: object, accounts: "Mapping[str, documents.Account] | None" = None) -> list[JobRecord]:

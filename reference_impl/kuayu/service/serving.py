@@ -63,7 +63,7 @@ def of_request(request: Mapping[str, Any]) -> Iterator[Place]:
 
 def of_load(load: Mapping[str, Any]) -> Iterator[Place]:
     """Faults of class JobLoad: instants that no calendar has, and times that end before they begin."""
-    places = [(load, "at", "")]
+    places = [(load, "observed_at", "")]
     for position, entry in enumerate(load.get("announced", ())):
         places += [(entry, name, f"/announced/{position}") for name in ("begins_at", "ends_at")]
     wrong = False
@@ -102,19 +102,19 @@ class KeepLoad:
             raise invalid_body(Place(f"{name!r} is no serving job", "/job"))
         if existing.standing.over:
             return Outcome(existing)
-        at = instants.to_milliseconds(self.load["at"]) // 1000
+        second = instants.to_milliseconds(self.load["observed_at"]) // 1000
         this = (job_load.c.tenant == self.tenant) & (job_load.c.job == name)
-        before = connection.execute(select(job_load.c.rate).where(this, job_load.c.at == at)).scalar()
+        before = connection.execute(select(job_load.c.rate).where(this, job_load.c.at == second)).scalar()
         if before is None:
-            row = {"tenant": self.tenant, "job": name, "at": at, "rate": self.load["rate"]}
+            row = {"tenant": self.tenant, "job": name, "at": second, "rate": self.load["rate"]}
             connection.execute(insert(job_load), row)
-            connection.execute(delete(job_load).where(this, job_load.c.at < at - KEPT_SECONDS))
+            connection.execute(delete(job_load).where(this, job_load.c.at < second - KEPT_SECONDS))
         elif before < self.load["rate"]:
-            connection.execute(update(job_load).where(this, job_load.c.at == at).values(rate=self.load["rate"]))
+            connection.execute(update(job_load).where(this, job_load.c.at == second).values(rate=self.load["rate"]))
         changes = JobChanges(transaction, self.now, self.offset)
-        kept = kept_of(existing.standing)
-        if "announced" in self.load and self.load["announced"] != kept["announced"]:
-            after = replace(existing.standing, serving={**kept, "announced": self.load["announced"]})
+        memory = kept_of(existing.standing)
+        if "announced" in self.load and self.load["announced"] != memory["announced"]:
+            after = replace(existing.standing, serving={**memory, "announced": self.load["announced"]})
             existing = changes.keep_job(self.tenant, existing, after)
         return Outcome(existing, changes.notification(self.follower))
 
@@ -162,8 +162,8 @@ class Serve:
         if standing.cancelling:
             record = changes.keep_job(self.tenant, existing, job_rules.end_serving(standing, changes.stamp))
             return Outcome(record, changes.notification(self.follower))
-        kept = kept_of(standing)
-        if kept["serial"] != self.serial:
+        memory = kept_of(standing)
+        if memory["serial"] != self.serial:
             return Outcome(existing)
         names, serial, reason = list(self.replicas["jobs"]), self.serial, self.reason
         for _ in range(self.add):
@@ -177,11 +177,11 @@ class Serve:
                 break
             changes.keep_job(self.tenant, None, job_rules.submit(request, changes.stamp))
             names.append(request["id"])
-        told = {**self.replicas, "jobs": sorted(names)}
+        state = {**self.replicas, "jobs": sorted(names)}
         after = job_rules.serve(
             standing,
-            {**kept, "serial": serial, "told": told},
-            running=bool(told["running"]),
+            {**memory, "serial": serial, "told": state},
+            running=bool(state["running"]),
             reason=reason,
             now=changes.stamp,
         )

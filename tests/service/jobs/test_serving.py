@@ -34,8 +34,8 @@ def serving(service: Service, name: str = "chat", **members: Any) -> JsonObject:
 
 
 def tell(service: Service, rate: float, name: str = "chat", **members: Any) -> httpx.Response:
-    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return service.client.post("/v1/job-loads", json={"job": name, "at": at, "rate": rate, **members})
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return service.client.post("/v1/job-loads", json={"job": name, "observed_at": now, "rate": rate, **members})
 
 
 def replicas(service: Service, number: int) -> JsonObject:
@@ -122,7 +122,7 @@ def test_the_serial_keeps_replicas_from_being_added_twice(tmp_path: Path) -> Non
         body = {"id": "chat", "workload": {"command": ["answer"]}, "devices": {"minimum": 1, "maximum": 1}}
         service.client.put("/v1/jobs/chat", json={**body, "serving": NEED}).raise_for_status()
         service.client.put("/v1/jobs/chat.2", json={**body, "id": "chat.2"}).raise_for_status()
-        told: Any = {"at": "2026-11-29T00:00:00Z", "wanted": 2, "running": 0, "jobs": []}
+        told: Any = {"decided_at": "2026-11-29T00:00:00Z", "wanted": 2, "running": 0, "jobs": []}
         for _ in range(2):
             service.call(service.jobs.serve("default", "chat", told, 2, 0, "two are wanted"))
         names = [entry["id"] for entry in service.client.get("/v1/jobs").json()["items"]]

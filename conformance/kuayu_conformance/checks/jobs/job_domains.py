@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.graphs import identifier_of
 from kuayu_conformance.checks.kit.resources import device, domain, node
-from kuayu_conformance.checks.scheduling.ledger import MOST_SECONDS, Json, Site, count, rows_of
+from kuayu_conformance.checks.scheduling.ledger import Json, Site, count, rows_of, stated_seconds
 from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 from kuayu_conformance.streams import StreamEvent
@@ -147,10 +147,9 @@ class PlayedDomain(Site):
         if kind == "reserve":
             self.kind_of.setdefault(name, str(action.get("accelerator", "")))
         result = super().act({**action, "accelerator": ANY_KIND}, verdict, now)
-        lease = action.get("lease")
-        stated = isinstance(lease, int | float) and not isinstance(lease, bool) and 0 < lease <= MOST_SECONDS
-        if result["outcome"] == "committed" and kind == "reserve" and stated:
-            self.lease_of[name] = float(lease)
+        lease = stated_seconds(action.get("lease"))
+        if result["outcome"] == "committed" and kind == "reserve" and lease is not None:
+            self.lease_of[name] = lease
         return result
 
     def _run(self, name: str, kind: str, action: Mapping[str, Any], verdict: str, now: float) -> Json:

@@ -23,7 +23,7 @@ RATE = 10.0
 COOL_DOWN_SECONDS = 4.0
 """Of all serving jobs here; short, as it is waited for."""
 
-LEAST, MOST = 1, 3
+MIN_REPLICAS, MAX_REPLICAS = 1, 3
 """Replicas of the serving job."""
 
 DEVICES = 4
@@ -42,7 +42,7 @@ class Stay:
 
     Attributes:
         load: Requests a second.
-        told: When it was told, in seconds since 1970.
+        reported: When it was told, in seconds since 1970.
         since: How many moments had been by then.
         until: How many had been when this was over.
         record: The serving job then.
@@ -50,7 +50,7 @@ class Stay:
     """
 
     load: float
-    told: float
+    reported: float
     since: int
     until: int
     record: Answer
@@ -97,23 +97,23 @@ class ServedLoad:
 
 
 @dataclass(frozen=True)
-class Undisturbed:
+class QuietOutcome:
     """What came of the second scenario.
 
     Attributes:
         waiting: The serving job for which nobody gives way.
         stops: What domains were asked to stop.
-        held: How many devices the others held all the while: of the training job, and of replicas.
+        devices: How many devices the others held all the while: of the training job, and of replicas.
         record: The serving job in the end.
     """
 
     waiting: str
     stops: tuple[Json, ...]
-    held: tuple[int, int]
+    devices: tuple[int, int]
     record: Answer
 
 
-Observed = tuple[ServedLoad, Undisturbed]
+Observed = tuple[ServedLoad, QuietOutcome]
 
 
 def observe(episode: Episode) -> Observed:
@@ -143,14 +143,14 @@ class _Player:
 
         return self.stage.play(reached, seconds=seconds)
 
-    def await_replicas(self, wanted: int, load: float = 0.0, told: float = 0.0, since: int = 0) -> Stay:
+    def await_replicas(self, wanted: int, load: float = 0.0, reported: float = 0.0, since: int = 0) -> Stay:
         """Wait until so many replicas run and no others are left; then give it time for what must not be."""
         stage = self.stage
         self.play(lambda: len(self.running()) == wanted and self._told("running") == wanted)
         stage.pause(self.serving)
         self._note()
         answer = stage.look(self.serving)
-        return Stay(load, told, since, len(stage.moments), answer, frozenset(self.running()))
+        return Stay(load, reported, since, len(stage.moments), answer, frozenset(self.running()))
 
     def running(self) -> set[str]:
         """Replicas that run in the domain."""
@@ -178,7 +178,7 @@ class _Player:
                 self.stage.report("a", job, attempt, "running")
 
 
-def _serving(least: int = LEAST, most: int = MOST, **members: Any) -> Json:
+def _serving(least: int = MIN_REPLICAS, most: int = MAX_REPLICAS, **members: Any) -> Json:
     """Members of a serving job with one device for each replica."""
     need = {"minimum": least, "maximum": most, "rate": RATE, "startup": 1.0, "cool_down": COOL_DOWN_SECONDS}
     return {"kind": "serving", "devices": 1, "serving": need, **members}
@@ -219,18 +219,23 @@ def _follow_load(episode: Episode) -> ServedLoad:
 
     player.play(player.replicas)
     resume_training(2)
-    before = player.await_replicas(LEAST)
-    stays = []
+    before = player.await_replicas(MIN_REPLICAS)
+    stays: list[Stay] = []
     attempt = 2
-    for load, wanted in ((FULL_LOAD, MOST), (OVERLOAD, MOST), (FULL_LOAD, MOST), (LOW_LOAD, LEAST)):
-        since, told = len(stage.moments), episode.now()
-        body = {"job": serving, "at": instant(told), "rate": load}
+    for load, wanted in (
+        (FULL_LOAD, MAX_REPLICAS),
+        (OVERLOAD, MAX_REPLICAS),
+        (FULL_LOAD, MAX_REPLICAS),
+        (LOW_LOAD, MIN_REPLICAS),
+    ):
+        since, reported = len(stage.moments), episode.now()
+        body = {"job": serving, "observed_at": instant(reported), "rate": load}
         stage.send("load", "", serving, "/v1/job-loads", body)
         if not stays:  # the first rise takes devices that the training job holds
-            player.play(lambda: len(player.replicas()) > LEAST)
+            player.play(lambda: len(player.replicas()) > MIN_REPLICAS)
             attempt += 1
             resume_training(attempt)
-        stays.append(player.await_replicas(wanted, load, told, since))
+        stays.append(player.await_replicas(wanted, load, reported, since))
     attempt += 1
     resume_training(attempt)
     stage.pause(training)
@@ -240,7 +245,7 @@ def _follow_load(episode: Episode) -> ServedLoad:
     return ServedLoad(training, serving, moments, before, tuple(stays), replicas, last)
 
 
-def _stand_firm(episode: Episode) -> Undisturbed:
+def _stand_firm(episode: Episode) -> QuietOutcome:
     stage = Stage(episode, "serving-firm")
     stage.open("a", devices=3)
     training = stage.submit(
@@ -262,11 +267,11 @@ def _stand_firm(episode: Episode) -> Undisturbed:
     stage.pause(waiting)
     stops = tuple(moment.body for moment in stage.moments[since:] if moment.kind == "stop")
     runs = stage.domains["a"].runs
-    held = sum(holding.devices for holding in stage.domains["a"].holdings(training) if (training, 1) in runs)
+    devices = sum(holding.devices for holding in stage.domains["a"].holdings(training) if (training, 1) in runs)
     replicas = len(player.running())
     record = stage.look(waiting)
     stage.close()
-    return Undisturbed(waiting, stops, (held, replicas), record)
+    return QuietOutcome(waiting, stops, (devices, replicas), record)
 
 
 def judge(o: Observed) -> Iterator[Finding]:
@@ -281,12 +286,12 @@ def judge(o: Observed) -> Iterator[Finding]:
 
 
 def _limits(o: ServedLoad) -> Iterator[Finding]:
-    expected = f"before any load is told {LEAST} replica runs"
-    yield holds("JOB-024", len(o.before.running) == LEAST, expected, len(o.before.running), o.before.record)
+    expected = f"before any load is told {MIN_REPLICAS} replica runs"
+    yield holds("JOB-024", len(o.before.running) == MIN_REPLICAS, expected, len(o.before.running), o.before.record)
     names = [_names(moment.record) for moment in o.moments if moment.job == o.serving and moment.record is not None]
     most = max(map(len, names), default=0)
-    expected = f"there are no more than {MOST} replicas, also with a load of {OVERLOAD:g}/s"
-    yield holds("JOB-024", most <= MOST, expected, most, o.stays[1].record)
+    expected = f"there are no more than {MAX_REPLICAS} replicas, also with a load of {OVERLOAD:g}/s"
+    yield holds("JOB-024", most <= MAX_REPLICAS, expected, most, o.stays[1].record)
 
 
 def _names(record: Json) -> list[object]:
@@ -298,8 +303,8 @@ def _names(record: Json) -> list[object]:
 
 def _follows(o: ServedLoad) -> Iterator[Finding]:
     stay = o.stays[0]
-    expected = f"a load of {stay.load:g}/s has {MOST} replicas, each of which carries {RATE:g}/s"
-    yield holds("JOB-025", len(stay.running) == MOST, expected, len(stay.running), stay.record)
+    expected = f"a load of {stay.load:g}/s has {MAX_REPLICAS} replicas, each of which carries {RATE:g}/s"
+    yield holds("JOB-025", len(stay.running) == MAX_REPLICAS, expected, len(stay.running), stay.record)
     starts = o.of_replicas("start")
     wrong = [size_of(moment.body) for moment in starts if size_of(moment.body) != 1]
     yield holds("JOB-025", bool(starts) and not wrong, "each replica has one device", wrong, stay.record)
@@ -321,8 +326,8 @@ def _told(o: ServedLoad) -> Iterator[Finding]:
         replicas = replicas if isinstance(replicas, dict) else {}
         number = len(stay.running)
         expected = f"with a load of {stay.load:g}/s the record tells that {number} run and as many are wanted"
-        told = (replicas.get("running"), replicas.get("wanted"))
-        yield holds("JOB-026", told == (number, number), expected, told, stay.record)
+        counts = (replicas.get("running"), replicas.get("wanted"))
+        yield holds("JOB-026", counts == (number, number), expected, counts, stay.record)
         expected = "it tells the load"
         yield holds("JOB-026", replicas.get("load") == stay.load, expected, replicas.get("load"), stay.record)
         expected = "it names those that run"
@@ -339,11 +344,13 @@ def _goes(o: ServedLoad) -> Iterator[Finding]:
     before = [moment for stay in o.stays[:-1] for moment in o.of_replicas("stop", stay)]
     yield holds("JOB-027", not before, "none is stopped while the load needs it", len(before), high.record)
     stops = o.of_replicas("stop", low)
-    soon = [stop.answer.started - high.told for stop in stops if stop.answer.started - high.told < COOL_DOWN_SECONDS]
+    soon = [
+        stop.answer.started - high.reported for stop in stops if stop.answer.started - high.reported < COOL_DOWN_SECONDS
+    ]
     expected = f"none is stopped within {COOL_DOWN_SECONDS:g} s of when a load was told that needs it"
     yield holds("JOB-027", not soon, expected, [round(seconds, 3) for seconds in soon], low.record)
-    expected = f"with a load of {low.load:g}/s there is {LEAST} replica when the cool-down is over"
-    yield holds("JOB-028", len(low.running) == LEAST, expected, len(low.running), low.record)
+    expected = f"with a load of {low.load:g}/s there is {MIN_REPLICAS} replica when the cool-down is over"
+    yield holds("JOB-028", len(low.running) == MIN_REPLICAS, expected, len(low.running), low.record)
     gone = [answer.at("state") for answer in o.replicas if str(answer.at("id")) not in low.running]
     expected = "those that were taken away are cancelled"
     yield holds("JOB-028", bool(gone) and gone == ["cancelled"] * len(gone), expected, gone, low.record)
@@ -351,36 +358,38 @@ def _goes(o: ServedLoad) -> Iterator[Finding]:
 
 def _gives_way(o: ServedLoad) -> Iterator[Finding]:
     sizes, steps = o.sizes(), o.steps()
-    wanted = [DEVICES, DEVICES - LEAST, DEVICES - MOST]
+    wanted = [DEVICES, DEVICES - MIN_REPLICAS, DEVICES - MAX_REPLICAS]
     expected = f"the job that gives way goes on with {wanted[1]} devices and then with {wanted[2]}"
     yield holds("JOB-029", sizes[:3] == wanted, expected, sizes, o.last)
     expected = "it goes on from its last checkpoint each time"
     yield holds("JOB-029", steps[:3] == [0, 10, 20], expected, steps, o.last)
-    expected = f"it takes {DEVICES - LEAST} devices back, once, when two replicas are gone"
-    yield holds("JOB-031", sizes[3:] == [DEVICES - LEAST], expected, sizes, o.last)
+    expected = f"it takes {DEVICES - MIN_REPLICAS} devices back, once, when two replicas are gone"
+    yield holds("JOB-031", sizes[3:] == [DEVICES - MIN_REPLICAS], expected, sizes, o.last)
     if sizes[3:]:
         yield holds("JOB-031", steps[3] == 30, "it takes them from its last checkpoint on", steps, o.last)
-    told = [moment.record.get("resize") for moment in o.moments if _gives_up(moment, o.training)]
-    shrinks = bool(told) and all(isinstance(size, dict) for size in told)
-    yield holds("JOB-029", shrinks, "it is told to shrink, and not stopped", told, o.last)
+    sizes_told = [
+        record.get("resize") for moment in o.moments if (record := _giving_up(moment, o.training)) is not None
+    ]
+    shrinks = bool(sizes_told) and all(isinstance(size, dict) for size in sizes_told)
+    yield holds("JOB-029", shrinks, "it is told to shrink, and not stopped", sizes_told, o.last)
     failures = o.last.at("failures")
     yield holds("JOB-029", failures == 0, "to give way is no failure", failures, o.last)
 
 
-def _gives_up(moment: Moment, training: str) -> bool:
-    """Whether it is told that a job gives devices up, between its first attempt and its third."""
+def _giving_up(moment: Moment, training: str) -> Json | None:
+    """A job as it is told when it gives devices up, between its first attempt and its third."""
     record = moment.record
-    if moment.job != training or record is None:
-        return False
-    return state_of(record) in BETWEEN and record.get("attempt") in {1, 2}
+    if moment.job != training or record is None or state_of(record) not in BETWEEN:
+        return None
+    return record if record.get("attempt") in (1, 2) else None
 
 
-def _undisturbed(o: Undisturbed) -> Iterator[Finding]:
+def _undisturbed(o: QuietOutcome) -> Iterator[Finding]:
     expected = "neither a job of higher priority nor a replica of another serving job is stopped for a replica"
     jobs = [f"{stop.get('job')}, attempt {attempt_of(stop) or stop.get('attempt')}" for stop in o.stops]
     yield holds("JOB-030", not o.stops, expected, jobs, o.record)
     expected = "they hold two devices and one all the while"
-    yield holds("JOB-030", o.held == (2, 1), expected, o.held, o.record)
+    yield holds("JOB-030", o.devices == (2, 1), expected, o.devices, o.record)
 
 
 REQUIREMENTS = tuple(f"JOB-{number:03}" for number in range(24, 32))

@@ -22,6 +22,13 @@ Place = tuple[str, str, int]
 """Kind of devices, node, and how many of it."""
 
 
+def stated_seconds(value: object) -> float | None:
+    """Seconds that an action states; None where it states none, or nonsense."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_SECONDS:
+        return None
+    return float(value)
+
+
 @dataclass(frozen=True)
 class DomainStep:
     """A step that a domain has carried out, or was shown and has not.
@@ -125,9 +132,7 @@ class Site:
         outcome, nodes = self._outcome(name, phase, job, action, verdict)
         result: Json = {"action": name, "phase": phase, "outcome": outcome, "at": instant(now)}
         if outcome == "prepared":
-            seconds = action.get("expires_after")
-            told = isinstance(seconds, int | float) and 0 < seconds <= MOST_SECONDS
-            result["expires_at"] = instant(now + (seconds if told else SECONDS))
+            result["expires_at"] = instant(now + (stated_seconds(action.get("expires_after")) or SECONDS))
         if outcome == "refused":
             problem = {"title": "Too few devices are free", "status": 409, "retryable": True}
             result["problem"] = {**problem, "type": "urn:kuayu:problem:no-capacity"}
