@@ -536,8 +536,8 @@ def _step(
     reason = f"{INTERRUPTED}{reason}"
     if verb == "migrate":
         reason = f"{reason} It is stopped and started again from its checkpoint for that: it goes on elsewhere."
-    words, beneficiary = reason[:MAX_REASON_CHARACTERS], decision["explanation"].get("beneficiary")
-    return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=beneficiary)
+    makes_room_for, words = decision["explanation"].get("beneficiary"), reason[:MAX_REASON_CHARACTERS]
+    return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=makes_room_for)
 
 
 def _is_beyond_replica(beneficiary: "documents.JobRecord | None", record: "documents.JobRecord") -> bool:
