@@ -29,12 +29,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import context, forkserver, resource_tracker
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 from unittest.mock import patch
 
 from kuayu_schemas.base import build_models
@@ -193,7 +193,7 @@ class PreforkServer:
             return Started(int(told), ours)
 
     def close(self) -> None:
-        """End it, though not its children."""
+        """End it, and whatever of its children still runs."""
         self._control.close()
         self._process.wait(PATIENCE_S)
 
@@ -430,7 +430,10 @@ def take_workers() -> None:
 
 
 def tend(control: int, modules: Sequence[str]) -> None:
-    """Fork a child for each request, and tell of its end; returns in the children, to go on as they will."""
+    """Fork a child for each request, and tell of its end; returns in the children, to go on as they will.
+
+    Where nobody can ask any more, the children are killed.
+    """
     sys.path.append(str(TESTS))
     for name in modules:
         importlib.import_module(name)
@@ -450,8 +453,8 @@ def tend(control: int, modules: Sequence[str]) -> None:
                     whom.send(str(os.waitstatus_to_exitcode(status)).encode())
                 continue
             request, handed, _, _ = socket.recv_fds(asked, LONGEST_REQUEST, STREAMS + 1)
-            if not request:
-                os._exit(0)
+            if not request:  # the tests have ended, or were killed
+                _end(running)
             pid = os.fork()
             whom = socket.socket(fileno=handed.pop())
             if pid == 0:
@@ -465,6 +468,13 @@ def tend(control: int, modules: Sequence[str]) -> None:
                 os.close(each)
             running[os.pidfd_open(pid)] = pid, whom
             asked.send(str(pid).encode())
+
+
+def _end(running: Iterable[int]) -> NoReturn:
+    """End a prefork server, and its children, which would run for ever; they are named by descriptors."""
+    for child in running:
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+    os._exit(0)
 
 
 def _become(folder: str, environment: Mapping[str, str], arguments: Sequence[str], streams: Sequence[int]) -> None:

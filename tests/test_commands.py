@@ -2,13 +2,14 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import SERVING, TYPED, PreforkServer, prefork_server, run
+from commands import SERVING, TESTS, TYPED, PreforkServer, prefork_server, run
 
 from kuayu.cli import COMMANDS, GROUPS
 
@@ -66,6 +67,22 @@ def test_it_can_be_killed_and_others_live_on(tmp_path: Path) -> None:
     assert other.poll() is None
     other.send_signal(signal.SIGKILL)
     assert other.wait(30) == -signal.SIGKILL
+
+
+def test_none_outlives_tests_that_are_killed() -> None:
+    tests = f"""if True:
+        import subprocess, sys
+        sys.path.append({str(TESTS)!r})
+        from commands import PreforkServer
+        print(PreforkServer((), "import time; time.sleep(600)").start([], [0, 1, 2]).pid, flush=True)
+        sys.stdin.read()
+    """
+    with subprocess.Popen([sys.executable, "-c", tests], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
+        assert killed.stdout is not None
+        child = os.pidfd_open(int(killed.stdout.readline()))
+        killed.kill()
+        assert select.select([child], [], [], 30)[0], "it has ended"
+        os.close(child)
 
 
 def test_one_that_takes_too_long_is_killed(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ class Cache:
         if self._folder is None:
             return None
         try:
-            found = json.loads(self._path(key).read_bytes())
-            return found["value"] if found["key"] == [str(part) for part in key] else None
+            entry = json.loads(self._path(key).read_bytes())
+            return entry["value"] if entry["key"] == [str(part) for part in key] else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

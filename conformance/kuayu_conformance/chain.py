@@ -50,15 +50,15 @@ class Chain:
         self.lines += 1
         if self.broken:
             return
-        found = _link_of(line)
+        link = _link_of(line)
         if self.linked is None:
-            self.linked = found is not None
+            self.linked = link is not None
         if not self.linked:
-            if found is not None:
+            if link is not None:
                 self.broken = f"line {self.lines} carries a link of a chain that does not begin with the header"
-        elif found is None:
+        elif link is None:
             self.broken = f"the chain stops at line {self.lines}"
-        elif self._next(line[:-_LENGTH] + b"}") != found:
+        elif self._next(line[:-_LENGTH] + b"}") != link:
             self.broken = (
                 f"line {self.lines} does not follow from the lines before it: there an event was changed, put in or "
                 "left out"

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from kuayu_conformance.dsse import Envelope, EnvelopeError
 from kuayu_conformance.episode import instant
-from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, shown
+from kuayu_conformance.signing import PrivateKey, PublicKey, SigningError, shown
 
 PAYLOAD_TYPE = "application/vnd.kuayu.challenge+json"
 
@@ -75,9 +75,9 @@ class Challenge:
         try:
             return cls.of(json.loads(path.read_bytes()))
         except OSError as error:
-            raise Refused(f"{path} cannot be read ({error.strerror})", hint) from error
+            raise SigningError(f"{path} cannot be read ({error.strerror})", hint) from error
         except (ValueError, EnvelopeError) as error:
-            raise Refused(f"{path} holds no challenge: {error}", hint) from error
+            raise SigningError(f"{path} holds no challenge: {error}", hint) from error
 
     def checked(self, key: PublicKey) -> None:
         """Hold the signature against the key of whoever is to have issued it.
@@ -88,7 +88,7 @@ class Challenge:
         if not key.signed(self.envelope):
             tampered = key.named_in(self.envelope)
             why = "it was changed since" if tampered else f"it names key {shown(self.issuer) or 'none'}"
-            raise Refused(
+            raise SigningError(
                 f"the challenge was not signed by the key in {key.name} ({shown(key.id)}): {why}",
                 "ask its issuer for a new one, or for his public key",
             )
@@ -100,9 +100,9 @@ class Challenge:
             Refused: It has expired, or is yet to be issued.
         """
         if now > self.expires_at:
-            raise Refused(f"the challenge expired at {readable(self.expires_at)}", "ask its issuer for a new one")
+            raise SigningError(f"the challenge expired at {readable(self.expires_at)}", "ask its issuer for a new one")
         if now < self.issued_at:
-            raise Refused(
+            raise SigningError(
                 f"the challenge was issued at {readable(self.issued_at)}, which by the clock here is yet to come",
                 "set the clock of this machine: a run that began before its challenge proves nothing",
             )
@@ -124,10 +124,10 @@ def validity(text: str) -> timedelta:
     Raises:
         Refused: It is written otherwise, or is nought.
     """
-    found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text.strip())
-    if found is None:
-        raise Refused(f"{text} is no length of time", "write it as 90m, 12h, 7d or 2w")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text.strip())
+    if match is None:
+        raise SigningError(f"{text} is no length of time", "write it as 90m, 12h, 7d or 2w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def instant_of(text: str) -> datetime:
@@ -136,10 +136,10 @@ def instant_of(text: str) -> datetime:
     Raises:
         ValueError: It is none, or without its zone.
     """
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
         raise ValueError(f"{text} has no time zone")
-    return found
+    return instant
 
 
 def now() -> datetime:

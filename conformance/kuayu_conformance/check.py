@@ -45,7 +45,7 @@ class Check(Generic[Observation]):
 
 
 @dataclass(frozen=True)
-class Listed:
+class CheckEntry:
     """A check as the list of all has it: what is known of it before its module is imported.
 
     Attributes:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kuayu_schemas.models import ConformanceReport, Declaration, Profile, RequirementResult, Verdict
-from kuayu_schemas.registers import profiles, requirements_of, sub_profiles
+from kuayu_schemas.registers import profiles, requirements_of, sub_profiles, withdrawn
 
 LEFT_TO_LONGER_RUNS = "takes longer than a smoke run has; level quick or full measures it"
 """Why a requirement is left out of a smoke run, as its result says."""
@@ -81,21 +81,26 @@ def claimed_profiles(report: ConformanceReport) -> list[str]:
 
 
 def results_of(report: ConformanceReport, *names: str) -> list[RequirementResult]:
-    """What was found for the requirements of profiles and sub-profiles, and for those of COM."""
-    wanted = {entry for name in (Profile.COM.value, *names) for entry in requirements_of(name)}
+    """What was found for the requirements of profiles and sub-profiles, and for those of COM.
+
+    A report from before has requirements that were withdrawn since: they counted then, and count in its claims.
+    """
+    among = {Profile.COM.value, *names}
+    wanted = {entry for name in among for entry in requirements_of(name)}
+    wanted |= {row.id for row in withdrawn().values() if among & {row.profile.value, *(row.sub_profiles or ())}}
     return [result for result in report.results if result.requirement in wanted]
 
 
 def _claimable(report: ConformanceReport, declaration: Declaration) -> Iterator[str]:
     """Names of what was declared and asked for; without COM, and without parts of what is claimed whole."""
     declared, parts = set(declaration.profiles), set(declaration.sub_profiles or ())
-    asked, asked_parts = set(report.profiles), set(report.sub_profiles or ())
-    everything = not asked and not asked_parts
-    claimed = [name for name in profiles() if name in declared - {Profile.COM} and (everything or name in asked)]
+    requested, requested_parts = set(report.profiles), set(report.sub_profiles or ())
+    everything = not requested and not requested_parts
+    claimed = [name for name in profiles() if name in declared - {Profile.COM} and (everything or name in requested)]
     yield from claimed
     for name, row in sub_profiles().items():
         is_declared = name in parts or row.profile in declared
-        is_asked = name in asked_parts or (everything and name in parts)
+        is_asked = name in requested_parts or (everything and name in parts)
         if is_declared and is_asked and row.profile not in claimed:
             yield name
 

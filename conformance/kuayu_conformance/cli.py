@@ -21,7 +21,7 @@ from kuayu_conformance import challenge as challenges
 from kuayu_conformance import sealing
 from kuayu_conformance.challenge import Challenge
 from kuayu_conformance.check import Check
-from kuayu_conformance.expected_failures import Malformed, entries_of, outcome_of
+from kuayu_conformance.expected_failures import MalformedListError, entries_of, outcome_of
 from kuayu_conformance.folder import FolderTaken, hold_free, make_ready, transcript_of, verify_some, write
 from kuayu_conformance.folder import verify as verify_folder
 from kuayu_conformance.kept_scores import SPOT_CHECKS
@@ -38,7 +38,7 @@ from kuayu_conformance.run.live import TargetGone
 from kuayu_conformance.run.plan import check_of, claimable
 from kuayu_conformance.run.resumption import ResumedRun, unfinished
 from kuayu_conformance.run.runner import Options, Run, TargetUnreachable, shown_target
-from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, make_keys, public_part, shown
+from kuayu_conformance.signing import PrivateKey, PublicKey, SigningError, make_keys, public_part, shown
 from kuayu_conformance.terminal import TerminalProgress, exchange_line
 from kuayu_conformance.transcript import FILE_NAME, TranscriptError
 from kuayu_schemas import registers
@@ -185,7 +185,7 @@ def _no_profile(name: str) -> typer.Exit:
         return fail(cause, f"profiles are {', '.join(profiles)}", 2)
     near = {entry.upper(): entry for entry in parts}
     named = difflib.get_close_matches(name.upper(), near, cutoff=NEAR["sub-profile"])
-    meant = f"; did you mean {' or '.join(near[each] for each in named)}?" if named else ""
+    meant = f"; did you mean {' or '.join(near[known_name] for known_name in named)}?" if named else ""
     own = [item for item in parts if item.startswith(f"{profile.upper()}/")] or parts
     return fail(f"there is no sub-profile {name}{meant}", f"sub-profiles are {', '.join(own)}", 2)
 
@@ -199,7 +199,17 @@ def requirement_of(identifier: str) -> Requirement:
     wanted, known = identifier.strip().upper(), {row.id: row for row in registers.requirements().requirements}
     if wanted in known:
         return known[wanted]
-    raise fail(f"there is no requirement {identifier}{_near(wanted, known)}", "kuayu conformance list shows all", 2)
+    raise fail(*_no_requirement(identifier, known), 2)
+
+
+def _no_requirement(identifier: str, known: Iterable[str]) -> tuple[str, str]:
+    """That there is no such requirement, and a hint; of one that was withdrawn what replaced it."""
+    name = identifier.strip().upper()
+    if gone := registers.withdrawn().get(name):
+        instead = ", ".join(gone.replaced_by)
+        hint = f"name {instead} instead" if instead else "nothing replaced it; leave it out"
+        return f"{name} was withdrawn in version {gone.withdrawn_in}: {gone.because_en.rstrip('.')}", hint
+    return f"there is no requirement {identifier}{_near(name, known)}", "kuayu conformance list shows all"
 
 
 def _near(name: str, known: Iterable[str], cutoff: float = NEAR["requirement"]) -> str:
@@ -243,14 +253,14 @@ def expected_failures_of(path: Path | None) -> dict[str, str]:
     expected: dict[str, str] = {}
     try:
         entries = entries_of(path) if path else []
-    except Malformed as malformed:
+    except MalformedListError as malformed:
         raise fail(str(malformed), "write one 'ID  reason' a line, and comments behind #", 2) from malformed
     known = {row.id for row in registers.requirements().requirements}
     for entry in entries:
         name, where = entry.name.upper(), f"{path} line {entry.line}"
         if name not in known:
-            cause = f"{where}: there is no requirement {entry.name}{_near(name, known)}"
-            raise fail(cause, "kuayu conformance list shows all", EXIT_FAIL)
+            cause, hint = _no_requirement(entry.name, known)
+            raise fail(f"{where}: {cause}", hint, EXIT_FAIL)
         if name in expected:
             raise fail(f"{where}: {name} is named twice", "name it once, with one reason", 2)
         expected[name] = entry.reason
@@ -303,18 +313,18 @@ def run(
     selection = tuple(requirement_of(identifier).id for identifier in requirement or [])
     expected = expected_failures_of(expected_failures)
     try:
-        asked = asked_for(challenge, key, witness, resume=resume)
-    except Refused as refused:
+        origin_options = asked_for(challenge, key, witness, resume=resume)
+    except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
-    if asked.nonce and (seed is not None or nonce is not None):
+    if origin_options.nonce and (seed is not None or nonce is not None):
         raise fail(
             "--challenge is given, and --seed or --nonce besides", "leave these out: a challenge holds a nonce", 2
         )
     unsaid = resume and seed is None and nonce is None
     options = _options(
         target,
-        nonce=asked.nonce or ("" if unsaid else nonce_of(seed, nonce)),
-        origin=asked.origin,
+        nonce=origin_options.nonce or ("" if unsaid else nonce_of(seed, nonce)),
+        origin=origin_options.origin,
         headers=headers_of(header or []),
         other_headers=headers_of(other_tenant_header or []),
         profiles=profiles_of(profile or []),
@@ -344,8 +354,8 @@ def run(
             _begin_with_diagnosis(options)
             options = replace(options, level=options.level or RunLevel.quick.value)
             report = execute(options, output, language, going_on, partial(_exit_code, expected))
-    if asked.signer is not None:
-        _sign(output, asked.signer)
+    if origin_options.signer is not None:
+        _sign(output, origin_options.signer)
     raise typer.Exit(_exit_code(expected, report))
 
 
@@ -355,8 +365,8 @@ def _exit_code(expected: Mapping[str, str], report: ConformanceReport) -> int:
         return int(report.exit_code)
     outcome = outcome_of(report, expected)
     for result, why in outcome.expected:
-        found = reason_of(result) or result.verdict.value
-        errors.print(f"[yellow]expected[/] {escape(visible(f'{result.requirement} fails: {why}; found: {found}'))}")
+        observed = reason_of(result) or result.verdict.value
+        errors.print(f"[yellow]expected[/] {escape(visible(f'{result.requirement} fails: {why}; found: {observed}'))}")
     for sentence in outcome.stale:
         errors.print(f"[bold red]stale[/]    {escape(visible(sentence))}")
     if outcome.stale:
@@ -407,8 +417,8 @@ def _begin_with_diagnosis(options: Options) -> None:
         stands = diagnosis.well is None or (options.selection and diagnosis.subject == "declaration")
         if not stands:
             code = EXIT_HARNESS if diagnosis.subject == "target" else EXIT_FAIL
-            raise fail(f"{diagnosis.subject}: {diagnosis.found}; nothing was tested", diagnosis.hint, code)
-        errors.print(f"[yellow]note[/]  {diagnosis.subject}: {escape(diagnosis.found)}")
+            raise fail(f"{diagnosis.subject}: {diagnosis.observed}; nothing was tested", diagnosis.hint, code)
+        errors.print(f"[yellow]note[/]  {diagnosis.subject}: {escape(diagnosis.observed)}")
         if diagnosis.hint:
             errors.print(f"[dim]hint[/]  {escape(diagnosis.hint)}")
 
@@ -494,7 +504,8 @@ def _reported(
                 cause, hint = f"the target takes no connections any more ({gone})", again or "its own log may say why"
                 raise _ended_early(run.so_far(), output, language, cause, hint, code) from gone
             except KeyboardInterrupt:
-                hint = "; ".join(filter(None, ("what it had made at the target is removed", again)))
+                removed = "is removed" if run.cleaned else "stands there still"
+                hint = "; ".join(filter(None, (f"what it had made at the target {removed}", again)))
                 raise _ended_early(run.so_far(), output, language, "the run was called off", hint, code) from None
         except CannotResume as refused:
             raise fail(
@@ -556,7 +567,7 @@ def doctor(
     ill = False
     for diagnosis in diagnose(options):
         mark = {True: "[green]ok  [/]", None: "[yellow]note[/]", False: "[red]bad [/]"}[diagnosis.well]
-        console.print(f"{mark} {diagnosis.subject:12} {escape(diagnosis.found)}")
+        console.print(f"{mark} {diagnosis.subject:12} {escape(diagnosis.observed)}")
         if diagnosis.hint:
             console.print(f"     {'':12} [dim]{escape(diagnosis.hint)}[/]")
         ill = ill or diagnosis.well is False
@@ -630,12 +641,12 @@ def verify(
                 def wanted(check: Check[Any]) -> bool:
                     return not some.isdisjoint(check.requirements)
 
-                found = verify_some(folder, wanted, data, progress.passed, spots, transcript=transcript)
-                verdicts = [verdict for verdict in found if verdict.name in some | {FILE_NAME}]
+                outcomes = verify_some(folder, wanted, data, progress.passed, spots, transcript=transcript)
+                verdicts = [verdict for verdict in outcomes if verdict.name in some | {FILE_NAME}]
             else:
                 verdicts = list(verify_folder(folder, data, progress.passed, spots, transcript))
         statements = list(proofs(folder, transcript, keys))
-    except Refused as refused:
+    except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
     except TranscriptError as error:
         raise fail(str(error), "a report that cannot be judged again proves nothing", EXIT_FAIL) from error
@@ -662,10 +673,10 @@ def keygen(
 ) -> None:
     """Make a pair of Ed25519 keys: the private one in KEYFILE, for your eyes, the public one in KEYFILE.pub."""
     try:
-        made = make_keys(output)
-    except Refused as refused:
+        key_name = make_keys(output)
+    except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
-    console.print(f"private  {output}\npublic   {public_part(output)}\nkey      {made}")
+    console.print(f"private  {output}\npublic   {public_part(output)}\nkey      {key_name}")
 
 
 @app.command()
@@ -680,7 +691,7 @@ def challenge(
     try:
         length = challenges.validity(valid)
         issued = challenges.issue(PrivateKey.read(key), length, challenges.now())
-    except Refused as refused:
+    except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
     try:
         output.write_text(json.dumps(issued.members, indent=2) + "\n", "utf-8")
@@ -695,7 +706,7 @@ def sign(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a
     """Sign a report: whoever has your public key sees that nothing was changed since. It is not judged again."""
     try:
         signer = PrivateKey.read(key)
-    except Refused as refused:
+    except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
     _sign(folder, signer)
 
@@ -703,7 +714,7 @@ def sign(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a
 def _sign(folder: Path, signer: PrivateKey) -> None:
     try:
         seal = sealing.sign(folder, signer, challenges.now())
-    except Refused as refused:
+    except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
     console.print(f"signed   {folder / sealing.FILE_NAME} by key {shown(seal.key)}")
 
@@ -745,9 +756,9 @@ def check_submission(
     from kuayu_conformance.submission_check import check
 
     wrong = False
-    for found in check(folders, data):
-        wrong = wrong or bool(found.faults)
-        mark = "[red]wrong[/]" if found.faults else "[green]ok   [/]"
-        said = "; ".join(found.faults) or found.note
-        console.print(f"{mark} {escape(str(found.folder))}: {escape(said)}", soft_wrap=True)
+    for result in check(folders, data):
+        wrong = wrong or bool(result.faults)
+        mark = "[red]wrong[/]" if result.faults else "[green]ok   [/]"
+        said = "; ".join(result.faults) or result.note
+        console.print(f"{mark} {escape(str(result.folder))}: {escape(said)}", soft_wrap=True)
     raise typer.Exit(EXIT_FAIL if wrong else EXIT_PASS)

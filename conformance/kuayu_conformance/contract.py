@@ -44,13 +44,13 @@ class Operation:
 def operations() -> tuple[tuple[re.Pattern[str], Operation], ...]:
     """All published operations, each with a pattern that its paths match; literal paths come first."""
     document = json.loads(files("kuayu_schemas").joinpath("published/openapi.json").read_text("utf-8"))
-    found = []
+    published = []
     for template, item in document["paths"].items():
         pattern = re.compile(re.sub(r"\\\{\w+\\\}", r"[^/]+", re.escape(template)))
         for method, operation in item.items():
             if method in {"get", "put", "post", "delete", "patch"}:
-                found.append((pattern, _operation(method.upper(), template, operation["responses"])))
-    return tuple(sorted(found, key=lambda row: (row[1].template.count("{"), row[1].template)))
+                published.append((pattern, _operation(method.upper(), template, operation["responses"])))
+    return tuple(sorted(published, key=lambda row: (row[1].template.count("{"), row[1].template)))
 
 
 def _operation(method: str, template: str, responses: Mapping[str, Any]) -> Operation:

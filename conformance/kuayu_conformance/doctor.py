@@ -30,7 +30,7 @@ class Diagnosis:
 
     subject: str
     well: bool | None
-    found: str
+    observed: str
     hint: str = ""
 
 
@@ -64,13 +64,13 @@ def diagnose(options: Options, *, machine: bool = True) -> Iterator[Diagnosis]:
         except ValueError:
             body = None
         if answer.status_code != httpx.codes.OK or not isinstance(body, dict):
-            found = f"GET /v1/conformance answers {answer.status_code} and no declaration"
-            yield Diagnosis("declaration", False, found, "the URL given must be the one that /v1 is under")
+            observed = f"GET /v1/conformance answers {answer.status_code} and no declaration"
+            yield Diagnosis("declaration", False, observed, "the URL given must be the one that /v1 is under")
             return
         wrong = schema.errors("Declaration", body, reader=True)
         if wrong:
-            found = f"is not valid: {wrong[0].pointer or '/'} {wrong[0].detail}"
-            yield Diagnosis("declaration", False, found, "compare with class Declaration of the published schema")
+            observed = f"is not valid: {wrong[0].pointer or '/'} {wrong[0].detail}"
+            yield Diagnosis("declaration", False, observed, "compare with class Declaration of the published schema")
             return
         yield Diagnosis(
             "declaration", True, f"profiles {', '.join(_declared(body))}; features {_words(body['features'])}"
@@ -102,11 +102,11 @@ def _limits_of_testing(options: Options, body: dict[str, object], middle: float)
     features = set(map(str, body["features"]))  # type: ignore[call-overload]
     if "scrape" in features:
         host = options.exporter_host()
-        found = (
+        observed = (
             f"the suite's exporter will be served on {host}" if host else "the target cannot reach the suite's exporter"
         )
         hint = "the target's allow-list must hold it" if host else "--callback-host ADDRESS of this machine"
-        yield Diagnosis("scrape", bool(host) or None, found, hint)
+        yield Diagnosis("scrape", bool(host) or None, observed, hint)
     if "tenancy" in features and not options.other_headers:
         hint = "--other-tenant-header 'Authorization: Bearer TOKEN'"
         yield Diagnosis("tenancy", None, "declared, but there are no credentials of a second tenant", hint)
@@ -135,8 +135,8 @@ def _extras(options: Options, profiles: Collection[str]) -> Iterator[Diagnosis]:
             continue
         named = "; ".join(f"{profile}-{', '.join(entry)}" for profile, entry in numbers.items())
         libraries = ", ".join(extras.LIBRARIES[extra])
-        found = f"{extra} ({libraries}) is not installed, so that these are not testable: {named}"
-        yield Diagnosis("extras", None, found, extras.command(extra))
+        observed = f"{extra} ({libraries}) is not installed, so that these are not testable: {named}"
+        yield Diagnosis("extras", None, observed, extras.command(extra))
 
 
 def _machine(target: str) -> Diagnosis:
@@ -146,8 +146,8 @@ def _machine(target: str) -> Diagnosis:
         time.sleep(LOOKED_AT_SECONDS)
         load = watch.since(begin)
     if load is None:
-        found = "what else keeps it busy cannot be told from the target, so that no delay will be excused"
-        return Diagnosis("machine", None, found, "start the suite as the user that the target runs as, on Linux")
+        observed = "what else keeps it busy cannot be told from the target, so that no delay will be excused"
+        return Diagnosis("machine", None, observed, "start the suite as the user that the target runs as, on Linux")
     if load.busy:
         return Diagnosis("machine", None, load.words, "figures that rest on the clock may not be testable; wait")
     return Diagnosis("machine", True, f"nothing else keeps it busy (load {load.load:.1f})")

@@ -55,12 +55,12 @@ class Envelope:
                 Signature(str(signature.get("keyid", "")), _bytes_of(signature["sig"]))
                 for signature in value["signatures"]
             )
-            found = cls(str(value["payloadType"]), _bytes_of(value["payload"]), signatures)
+            envelope = cls(str(value["payloadType"]), _bytes_of(value["payload"]), signatures)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise EnvelopeError(f"it is no DSSE envelope ({type(error).__name__}: {error})") from error
         if not signatures:
             raise EnvelopeError("it is an envelope without a signature")
-        return found
+        return envelope
 
     @property
     def members(self) -> dict[str, Any]:
@@ -85,12 +85,12 @@ class Envelope:
         if self.payload_type != payload_type:
             raise EnvelopeError(f"its payload is {self.payload_type}, not {payload_type}")
         try:
-            found = json.loads(self.payload)
+            document = json.loads(self.payload)
         except ValueError as error:
             raise EnvelopeError(f"its payload is not JSON: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise EnvelopeError("its payload is not an object")
-        return found
+        return document
 
 
 def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.kept_scores import KeptScores
-from kuayu_conformance.segments import PLAYED, Known, PassingOver, Repeating, Said, Stretch, answer_digest
+from kuayu_conformance.segments import PLAYED, Known, PassingOver, Repeating, Said, Segment, answer_digest
 from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
 from kuayu_conformance.transcript import Request as Request  # noqa: PLC0414 - who drives an episode makes requests
 
@@ -33,7 +33,7 @@ LONGEST_WAIT = 5.0
 """Seconds that are waited between."""
 
 
-class SetUpFailed(Exception):
+class SetUpFailure(Exception):
     """What a check needs beforehand could not be made; set-up never scores, so the check is not testable."""
 
     def __init__(self, what: str, answer: Answer) -> None:
@@ -127,14 +127,14 @@ class Stream:
 
     def take(self, seconds: float, at_least: int = 1) -> tuple[StreamEvent, ...]:
         """Events since the last time; waits until there are ``at_least`` of them, at most so many seconds."""
-        found = self._source.take(self._number, seconds, at_least)
-        self.taken.append(found)
-        return found.events
+        events = self._source.take(self._number, seconds, at_least)
+        self.taken.append(events)
+        return events.events
 
     @property
     def events(self) -> tuple[StreamEvent, ...]:
         """All events that were taken so far."""
-        return tuple(event for found in self.taken for event in found.events)
+        return tuple(event for batch in self.taken for event in batch.events)
 
     def hang_up(self) -> None:
         """End it from this side."""
@@ -180,7 +180,7 @@ class Settings:
     tables: tuple[Table, ...] = ()
     traces: Mapping[str, Path] = field(default_factory=dict)
     profiles: frozenset[str] = frozenset()
-    kept: KeptScores = field(default_factory=KeptScores, compare=False)
+    score_store: KeptScores = field(default_factory=KeptScores, compare=False)
     salt: str = ""
     salts_all: bool = False
     operations: frozenset[str] | None = None
@@ -236,7 +236,7 @@ class Episode:
         self.exchanges: list[tuple[Request, Answer]] = []
         self.patience = PATIENCE
         self.behind: FellBehind | None = None
-        self._stretch: Stretch | None = None
+        self._segment: Segment | None = None
         self._branch = ""
         self.truth: list[Any] = []
         self.passed = passed or (lambda _done, _all: None)
@@ -295,8 +295,8 @@ class Episode:
             answer = replace(answer, branch=self._branch)
         bare = replace(request, body=b"")  # bodies of a long episode would fill the memory
         self.exchanges.append((bare, answer))
-        if self._stretch is not None:
-            self._stretch.said.append(Said(bare, request.digest, answer.request, answer_digest(answer)))
+        if self._segment is not None:
+            self._segment.said.append(Said(bare, request.digest, answer.request, answer_digest(answer)))
         if method == "PUT" and answer.status < 300:  # noqa: PLR2004 - any success
             self.created.append((path, tenant))
         return answer
@@ -331,9 +331,9 @@ class Episode:
 
         Its exchanges are counted from nought, and recorded under the name of this episode and the label.
         """
-        made = Episode(f"{self.name}/{label}", self.settings, self._source.branch(label))
-        made._branch = made.name
-        return made
+        part = Episode(f"{self.name}/{label}", self.settings, self._source.branch(label))
+        part._branch = part.name
+        return part
 
     def join(self, branch: "Episode") -> None:
         """What was asked in a branch that has ended belongs to this episode from now on."""
@@ -342,25 +342,25 @@ class Episode:
 
     def pass_over(self, exchanges: int, digest: str) -> bool:
         """Pass over recorded exchanges of that digest; false where others were recorded, or none are."""
-        found = self._source.pass_over(exchanges, digest) if isinstance(self._source, PassingOver) else None
-        self.exchanges += found or ()
-        return found is not None
+        passed_exchanges = self._source.pass_over(exchanges, digest) if isinstance(self._source, PassingOver) else None
+        self.exchanges += passed_exchanges or ()
+        return passed_exchanges is not None
 
     @contextmanager
-    def stretch(self, key: Hashable) -> Iterator[Stretch]:
+    def segment(self, key: Hashable) -> Iterator[Segment]:
         """Play a stretch in which nothing is done but ask, so that it need not be played again to judge the record.
 
         What came of it is kept where ``keep`` is called of the stretch.
         """
-        assert self._stretch is None, "stretches do not hold others"
-        before, self._stretch = self.random.getstate(), Stretch()
+        assert self._segment is None, "stretches do not hold others"
+        before, self._segment = self.random.getstate(), Segment()
         try:
-            yield self._stretch
-            stretch = self._stretch
-            if stretch.said and stretch.value is not None and not isinstance(self._source, Repeating):
-                PLAYED.put(self._key(key), Known(tuple(stretch.said), before, self.random.getstate(), stretch.value))
+            yield self._segment
+            segment = self._segment
+            if segment.said and segment.value is not None and not isinstance(self._source, Repeating):
+                PLAYED.put(self._key(key), Known(tuple(segment.said), before, self.random.getstate(), segment.value))
         finally:
-            self._stretch = None
+            self._segment = None
 
     def _key(self, key: Hashable) -> Hashable:
         settings = self.settings
@@ -391,11 +391,11 @@ class Episode:
         """Send a request that must succeed before the check can begin.
 
         Raises:
-            SetUpFailed: It did not.
+            SetUpFailure: It did not.
         """
         answer = self.ask_patiently(method, path, body, tenant=tenant)
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - any success
-            raise SetUpFailed("a resource that the check needs could not be made or read", answer)
+            raise SetUpFailure("a resource that the check needs could not be made or read", answer)
         return answer
 
     def now(self) -> float:

@@ -22,7 +22,7 @@ NOT_TESTED = frozenset({Verdict.not_applicable, Verdict.not_supported})
 OPEN = frozenset({Verdict.inconclusive, Verdict.not_testable})
 
 
-class Malformed(Exception):
+class MalformedListError(Exception):
     """A file of expected failures cannot be read."""
 
 
@@ -39,21 +39,21 @@ def entries_of(path: Path) -> list[Entry]:
     """Entries of a file, in order; whether their requirements exist is not looked at.
 
     Raises:
-        Malformed: The file cannot be read, or a line of it has no reason.
+        MalformedListError: The file cannot be read, or a line of it has no reason.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
     except OSError as error:
-        raise Malformed(f"{path} cannot be read: {error.strerror}") from error
+        raise MalformedListError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise Malformed(f"{path} is not UTF-8 text") from error
+        raise MalformedListError(f"{path} is not UTF-8 text") from error
     entries: list[Entry] = []
     for number, line in enumerate(lines, 1):
         name, *reason = _COMMENT.sub("", line).split(maxsplit=1)[:2] or [""]
         if not name:
             continue
         if not reason:
-            raise Malformed(f"{path} line {number}: {name} has no reason")
+            raise MalformedListError(f"{path} line {number}: {name} has no reason")
         entries.append(Entry(number, name, reason[0].strip()))
     return entries
 

@@ -86,9 +86,9 @@ def answered(
     return Claim(requirement, expected, not wrong, f"{wrong}: {answer.brief}" if wrong else answer.brief, answer)
 
 
-def holds(requirement: str, met: bool, expected: str, found: object, answer: Answer | None = None) -> Claim:  # noqa: FBT001
+def holds(requirement: str, met: bool, expected: str, observed: object, answer: Answer | None = None) -> Claim:  # noqa: FBT001
     """Claim about anything else."""
-    return Claim(requirement, expected, met, str(found), answer)
+    return Claim(requirement, expected, met, str(observed), answer)
 
 
 def lacks(requirement: str, answer: Answer, unwanted: Sized, expected: str) -> Claim:
@@ -97,8 +97,8 @@ def lacks(requirement: str, answer: Answer, unwanted: Sized, expected: str) -> C
     Where there is no sound answer, nothing is there to hold it: that shows nothing, and the claim is not met.
     """
     wrong = unsound(answer)
-    found = f"{wrong}: {answer.brief}" if wrong else str(unwanted)
-    return Claim(requirement, expected, not wrong and not len(unwanted), found, answer)
+    observed = f"{wrong}: {answer.brief}" if wrong else str(unwanted)
+    return Claim(requirement, expected, not wrong and not len(unwanted), observed, answer)
 
 
 def reaches(value: float, threshold: Threshold) -> bool:

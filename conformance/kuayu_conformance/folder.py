@@ -98,8 +98,8 @@ def verify_some(
     why = transcript.wrong or "is not the one that the report names"
     yield FileVerdict(FILE_NAME, not transcript.wrong and report.transcript == transcript.digest, why)
     said = {result.requirement: result for result in report.results}
-    kept = KeptScores.of(folder, spot_checks=spot_checks)
-    for name, result in judge_some(transcript, wanted, data, passed, kept, processes).items():
+    score_store = KeptScores.of(folder, spot_checks=spot_checks)
+    for name, result in judge_some(transcript, wanted, data, passed, score_store, processes).items():
         why = f"the transcript leads to {result.verdict.value}"
         if result.verdict is Verdict.harness_error:
             why += f": {result.reason}"
@@ -140,11 +140,11 @@ def verify(
     Raises:
         TranscriptError: The transcript cannot be read, or was made by another version of the suite.
     """
-    kept = KeptScores.of(folder, spot_checks=spot_checks)
+    score_store = KeptScores.of(folder, spot_checks=spot_checks)
     transcript = transcript or transcript_of(folder)
     if transcript.wrong:
         yield FileVerdict(FILE_NAME, agrees=False, why=transcript.wrong)
-    expected = rendered(judge(transcript, data, passed, kept))
+    expected = rendered(judge(transcript, data, passed, score_store))
     for name, content in expected.items():
         path = folder / name
         if not path.is_file():
@@ -159,8 +159,8 @@ def verify(
             yield FileVerdict(path.name, agrees=False, why="does not belong to a report")
 
 
-def _first_difference(found: bytes, expected: bytes) -> str:
-    length = min(len(found), len(expected))
-    place = next((i for i in range(length) if found[i] != expected[i]), length)
+def _first_difference(actual: bytes, expected: bytes) -> str:
+    length = min(len(actual), len(expected))
+    place = next((i for i in range(length) if actual[i] != expected[i]), length)
     line = expected[:place].count(b"\n") + 1
     return f"differs from what the transcript leads to, first in line {line} (byte {place})"

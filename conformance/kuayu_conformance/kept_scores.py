@@ -42,14 +42,14 @@ class KeptScores:
     @classmethod
     def begin(cls, folder: Path) -> Self:
         """Those of a run in a folder, which may have begun before: what is put is written there."""
-        kept = cls()
-        kept._path = path = folder / FILE_NAME
+        store = cls()
+        store._path = path = folder / FILE_NAME
         if path.is_file():
             data = path.read_bytes()
             whole = data[: data.rfind(b"\n") + 1]  # a run that is killed may leave half a line
-            kept._known = dict(_read(whole, path))
+            store._known = dict(_read(whole, path))
             path.write_bytes(whole)
-        return kept
+        return store
 
     @classmethod
     def of(cls, folder: Path, *, spot_checks: int | None = SPOT_CHECKS) -> Self:
@@ -58,18 +58,18 @@ class KeptScores:
         Raises:
             TranscriptError: The file cannot be read.
         """
-        kept = cls()
+        store = cls()
         path, packed = folder / FILE_NAME, folder / PACKED_NAME
         if path.is_file() or packed.is_file():
             try:
                 data = path.read_bytes() if path.is_file() else lzma.decompress(packed.read_bytes())
             except (OSError, lzma.LZMAError) as error:
                 raise TranscriptError(f"the scores in {folder} cannot be read: {error}") from error
-            kept._known = dict(_read(data, path))
-            keys = sorted(kept._known)
+            store._known = dict(_read(data, path))
+            keys = sorted(store._known)
             count = len(keys) if spot_checks is None else min(spot_checks, len(keys))
-            kept._drawn = frozenset(random.SystemRandom().sample(keys, count))
-        return kept
+            store._drawn = frozenset(random.SystemRandom().sample(keys, count))
+        return store
 
     def get(self, key: str) -> Any:
         """The score of a key; None where it is not known, or to be computed again."""

@@ -24,13 +24,13 @@ class Memory(Generic[Value]):
         self._values: OrderedDict[Hashable, Value] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, key: Hashable, found: Callable[[], Value]) -> Value:
+    def of(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """The value of a key; found now where it is not known, by two threads at a time if need be."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
                 return self._values[key]
-        value = found()
+        value = compute()
         with self._lock:
             self._values[key] = value
             while len(self._values) > self._most:

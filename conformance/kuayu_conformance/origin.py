@@ -12,13 +12,13 @@ from typing import Any
 
 from kuayu_conformance.challenge import Challenge, now
 from kuayu_conformance.dsse import EnvelopeError
-from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, is_private
+from kuayu_conformance.signing import PrivateKey, PublicKey, SigningError, is_private
 from kuayu_conformance.transcript import Event, TranscriptError
 from kuayu_schemas.models import Origin, OriginKind
 
 
 @dataclass(frozen=True)
-class Asked:
+class OriginOptions:
     """What a run is asked to say of where it comes from.
 
     Attributes:
@@ -32,7 +32,7 @@ class Asked:
     signer: PrivateKey | None = None
 
 
-def asked_for(file: Path | None, key: Path | None, witness: str | None, *, resume: bool) -> Asked:
+def asked_for(file: Path | None, key: Path | None, witness: str | None, *, resume: bool) -> OriginOptions:
     """Read the file of a challenge, and the key: of who signed it, or the private one of a witness.
 
     A run that had begun in time may be gone on with (``resume``) when the challenge has expired.
@@ -48,7 +48,7 @@ def asked_for(file: Path | None, key: Path | None, witness: str | None, *, resum
     envelope = {"challenge": challenge.envelope.members} if challenge else {}
     if witness is not None:
         if key is None or not is_private(key):
-            raise Refused(
+            raise SigningError(
                 "--witness needs --key with the private key of the witness",
                 "whoever only says that he was there proves nothing: give the file that keygen wrote",
             )
@@ -56,14 +56,16 @@ def asked_for(file: Path | None, key: Path | None, witness: str | None, *, resum
             challenge.checked(PublicKey.of(key))
         signer = PrivateKey.read(key)
         said = {"kind": OriginKind.witnessed.value, "witness": witness, "key": signer.id}
-        return Asked({**said, **envelope}, nonce, signer)
+        return OriginOptions({**said, **envelope}, nonce, signer)
     if challenge is None:
         if key is not None:
-            raise Refused("--key is given without --challenge or --witness", "kuayu conformance sign signs a report")
-        return Asked({})
+            raise SigningError(
+                "--key is given without --challenge or --witness", "kuayu conformance sign signs a report"
+            )
+        return OriginOptions({})
     if key is not None:
         challenge.checked(PublicKey.read(key))
-    return Asked({"kind": OriginKind.challenged.value, **envelope}, nonce)
+    return OriginOptions({"kind": OriginKind.challenged.value, **envelope}, nonce)
 
 
 def challenge_of(header: Event) -> Challenge | None:

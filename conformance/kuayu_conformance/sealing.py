@@ -16,7 +16,7 @@ from kuayu_conformance.challenge import instant_of
 from kuayu_conformance.claims import claimed_profiles
 from kuayu_conformance.dsse import Envelope, EnvelopeError
 from kuayu_conformance.episode import instant
-from kuayu_conformance.signing import PrivateKey, Refused
+from kuayu_conformance.signing import PrivateKey, SigningError
 from kuayu_conformance.transcript import FILE_NAME as TRANSCRIPT
 from kuayu_conformance.transcript import Transcript, TranscriptError
 from kuayu_schemas.models import ConformanceReport
@@ -94,20 +94,20 @@ def sign(folder: Path, key: PrivateKey, now: datetime) -> Seal:
         report = ConformanceReport.model_validate_json((folder / "report.json").read_bytes())
         seals = seals_of(folder)
     except TranscriptError as error:
-        raise Refused(str(error), hint) from error
+        raise SigningError(str(error), hint) from error
     except (OSError, ValueError) as error:
-        raise Refused(f"{folder} holds no report that can be read ({type(error).__name__})", hint) from error
+        raise SigningError(f"{folder} holds no report that can be read ({type(error).__name__})", hint) from error
     if transcript.wrong:
-        raise Refused(f"the transcript is not as the suite wrote it: {transcript.wrong}", hint)
+        raise SigningError(f"the transcript is not as the suite wrote it: {transcript.wrong}", hint)
     if report.transcript != transcript.digest:
-        raise Refused("the report names another transcript than the one beside it", hint)
+        raise SigningError("the report names another transcript than the one beside it", hint)
     digests = digests_of(folder, transcript)
     wanted = [name for name in SUBJECTS if name != BADGE or claimed_profiles(report)]
     if missing := [name for name in wanted if name not in digests]:
-        raise Refused(f"{folder} lacks {', '.join(missing)}", hint)
-    made = _seal_of(key.sign(PAYLOAD_TYPE, _statement(digests, now)))
-    _write(folder, [*(seal for seal in seals if seal.key != made.key), made])
-    return made
+        raise SigningError(f"{folder} lacks {', '.join(missing)}", hint)
+    new_seal = _seal_of(key.sign(PAYLOAD_TYPE, _statement(digests, now)))
+    _write(folder, [*(seal for seal in seals if seal.key != new_seal.key), new_seal])
+    return new_seal
 
 
 def _statement(digests: Mapping[str, str], now: datetime) -> bytes:

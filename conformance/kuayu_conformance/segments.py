@@ -19,7 +19,7 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.transcript import Request
 
-MOST = 1_000_000
+MAX_EXCHANGES_KEPT = 1_000_000
 """Exchanges that are kept at most, less than a kB each; the oldest stretches go first."""
 
 
@@ -64,13 +64,13 @@ def answer_digest(answer: Answer) -> str:
 
 def digest_of(said: Iterable[tuple[str, str]]) -> str:
     """Digest of exchanges, each given by the digests of its request and of its answer."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for request, answer in said:
-        made.update(f"{request} {answer}\n".encode())
-    return made.hexdigest()
+        digest.update(f"{request} {answer}\n".encode())
+    return digest.hexdigest()
 
 
-class Stretch:
+class Segment:
     """A stretch that is being played.
 
     Attributes:
@@ -107,7 +107,7 @@ class Known:
 class Stretches:
     """Stretches by key."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_EXCHANGES_KEPT) -> None:
         self._most, self._count = most, 0
         self._known: OrderedDict[Hashable, Known] = OrderedDict()
         self._lock = Lock()

@@ -20,7 +20,7 @@ SHOWN = 16
 """Digits by which people are told a key."""
 
 
-class Refused(Exception):
+class SigningError(Exception):
     """A key, a challenge or a signature cannot be used.
 
     Attributes:
@@ -61,17 +61,19 @@ class PublicKey:
         load, kind = _serialization().load_pem_public_key, _ed25519().Ed25519PublicKey
         data = _read(path)
         if b"PRIVATE KEY" in data:
-            raise Refused(
+            raise SigningError(
                 f"{path} holds a private key", f"give its public part, {path}.pub, and keep the other to yourself"
             )
         try:
             key = load(data)
         except Exception as error:  # of many kinds, by what is wrong with the file
-            raise Refused(
+            raise SigningError(
                 f"{path} holds no public key ({error})", "give the file KEYFILE.pub that keygen wrote"
             ) from error
         if not isinstance(key, kind):
-            raise Refused(f"{path} holds a key of another kind than Ed25519", "make one by: kuayu conformance keygen")
+            raise SigningError(
+                f"{path} holds a key of another kind than Ed25519", "make one by: kuayu conformance keygen"
+            )
         return cls(_id_of(key), str(path), key)
 
     @classmethod
@@ -123,15 +125,17 @@ class PrivateKey:
         load, kind = _serialization().load_pem_private_key, _ed25519().Ed25519PrivateKey
         data = _read(path)
         if b"PUBLIC KEY" in data:
-            raise Refused(f"{path} holds a public key", "signing takes the private one, the file without .pub")
+            raise SigningError(f"{path} holds a public key", "signing takes the private one, the file without .pub")
         try:
             key = load(data, password=None)
         except Exception as error:  # of many kinds, by what is wrong with the file
-            raise Refused(
+            raise SigningError(
                 f"{path} holds no private key ({error})", "make one by: kuayu conformance keygen -o KEYFILE"
             ) from error
         if not isinstance(key, kind):
-            raise Refused(f"{path} holds a key of another kind than Ed25519", "make one by: kuayu conformance keygen")
+            raise SigningError(
+                f"{path} holds a key of another kind than Ed25519", "make one by: kuayu conformance keygen"
+            )
         return cls(_id_of(key.public_key()), key)
 
     @property
@@ -166,12 +170,14 @@ def make_keys(path: Path) -> str:
     beside = public_part(path)
     for file in (path, beside):
         if file.exists():
-            raise Refused(f"{file} is there already", "give another name: a key that is written over is lost")
+            raise SigningError(f"{file} is there already", "give another name: a key that is written over is lost")
     try:
         _write(path, private, 0o600)
         _write(beside, public, 0o644)
     except OSError as error:
-        raise Refused(f"{path} cannot be written ({error.strerror})", "give a file in a folder of yours") from error
+        raise SigningError(
+            f"{path} cannot be written ({error.strerror})", "give a file in a folder of yours"
+        ) from error
     return _id_of(key.public_key())
 
 
@@ -190,7 +196,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise Refused(f"{path} cannot be read ({error.strerror})", "give the file of a key") from error
+        raise SigningError(f"{path} cannot be read ({error.strerror})", "give the file of a key") from error
 
 
 def _id_of(key: "Ed25519PublicKey") -> str:
@@ -198,10 +204,10 @@ def _id_of(key: "Ed25519PublicKey") -> str:
     return hashlib.sha256(key.public_bytes(form.Encoding.DER, form.PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
-def _missing(error: ModuleNotFoundError) -> Refused:
-    return Refused("keys and signatures need the library cryptography", "pip install 'kuayu[signing]'").with_traceback(
-        error.__traceback__
-    )
+def _missing(error: ModuleNotFoundError) -> SigningError:
+    return SigningError(
+        "keys and signatures need the library cryptography", "pip install 'kuayu[signing]'"
+    ).with_traceback(error.__traceback__)
 
 
 def _serialization() -> Any:

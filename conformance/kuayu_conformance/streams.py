@@ -23,7 +23,7 @@ class StreamEvent:
         data: Its data.
     """
 
-    at: float
+    received_at: float
     id: str
     kind: str
     data: str
@@ -41,7 +41,7 @@ class StreamEvent:
 class Comment:
     """A comment, which a service sends to show that the path is whole; ``at`` as for events."""
 
-    at: float
+    received_at: float
 
 
 class Reader:
@@ -52,10 +52,10 @@ class Reader:
         self._fields: dict[str, str] = {}
         self._data: list[str] = []
 
-    def take(self, line: str, at: float) -> StreamEvent | Comment | None:
+    def take(self, line: str, received_at: float) -> StreamEvent | Comment | None:
         """Take a line without its end; an event where this line completes one, a comment where it is one."""
         if line.startswith(":"):
-            return Comment(at)
+            return Comment(received_at)
         if line:
             name, _, value = line.partition(":")
             value = value.removeprefix(" ")
@@ -68,7 +68,7 @@ class Reader:
         self._fields, self._data = {}, []
         if not data:
             return None
-        return StreamEvent(at, fields.get("id", ""), fields.get("event", "message"), "\n".join(data))
+        return StreamEvent(received_at, fields.get("id", ""), fields.get("event", "message"), "\n".join(data))
 
 
 def lines(chunks: Iterable[str]) -> Iterator[str]:
@@ -83,8 +83,8 @@ def lines(chunks: Iterable[str]) -> Iterator[str]:
         begun = begun or bool(chunk)
         if len(text) > LONGEST_LINE:
             raise ValueError("a line of the stream has no end")
-        held = text.endswith("\r")  # the LF that belongs to it may come with the next piece
-        text = text[:-1] if held else text
+        held_back = text.endswith("\r")  # the LF that belongs to it may come with the next piece
+        text = text[:-1] if held_back else text
         *whole, rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         yield from whole
-        rest += "\r" if held else ""
+        rest += "\r" if held_back else ""

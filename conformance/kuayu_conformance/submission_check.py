@@ -3,7 +3,7 @@
 1. Every file is listed, is there, and has its digest; where one does not, nothing else is looked at.
 2. Claims, declaration and commands are worked out of the report again, and must be the same.
 3. The transcript is judged again, and must lead to the report. Requirements whose method was revised since the run, or
-   that had no check then, are left out of that, and the line says so.
+   that had no check then, are left out of that, and so are those that were withdrawn; the line says so.
 4. Names are small letters, digits and hyphens, and unique among all that are checked together; the reference has one.
 """
 
@@ -50,7 +50,7 @@ _OF_HEADER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class SubmissionResult:
     """What was found of a submission.
 
     Attributes:
@@ -66,45 +66,51 @@ class Checked:
     note: str = ""
 
 
-def check(folders: Sequence[Path], data: Path | None = None, passed: Passed | None = None) -> Iterator[Checked]:
+def check(
+    folders: Sequence[Path], data: Path | None = None, passed: Passed | None = None
+) -> Iterator[SubmissionResult]:
     """Check submissions, one after the other; a name that an earlier one has is a fault of the later."""
     taken: dict[str, Path] = {REFERENCE: Path(REFERENCE)}
     for folder in folders:
-        found = _checked(folder, data, passed)
-        if found.name in taken:
-            whose = "is that of the reference" if found.name == REFERENCE else f"is also that of {taken[found.name]}"
-            found = Checked(folder, found.name, (*found.faults, f"its name, {found.name}, {whose}"))
-        elif found.name:
-            taken[found.name] = folder
-        yield found
+        result = _checked(folder, data, passed)
+        if result.name in taken:
+            whose = "is that of the reference" if result.name == REFERENCE else f"is also that of {taken[result.name]}"
+            result = SubmissionResult(folder, result.name, (*result.faults, f"its name, {result.name}, {whose}"))
+        elif result.name:
+            taken[result.name] = folder
+        yield result
 
 
-def _checked(folder: Path, data: Path | None, passed: Passed | None) -> Checked:
+def _checked(folder: Path, data: Path | None, passed: Passed | None) -> SubmissionResult:
     try:
         body = json.loads((folder / SUBMISSION).read_bytes())
     except OSError as error:
-        return Checked(folder, "", (f"{SUBMISSION} cannot be read ({error.strerror})",))
+        return SubmissionResult(folder, "", (f"{SUBMISSION} cannot be read ({error.strerror})",))
     except ValueError as error:
-        return Checked(folder, "", (f"{SUBMISSION} is no JSON: {error}",))
+        return SubmissionResult(folder, "", (f"{SUBMISSION} is no JSON: {error}",))
     if wrong := schema.errors("Submission", body):
-        return Checked(folder, "", tuple(f"{SUBMISSION}{entry.pointer}: {entry.detail}" for entry in wrong[:3]))
+        return SubmissionResult(
+            folder, "", tuple(f"{SUBMISSION}{entry.pointer}: {entry.detail}" for entry in wrong[:3])
+        )
     submission = Submission.model_validate(body)
     if faults := tuple(_of_files(folder, submission)):  # nothing else is worth looking at, for it may have been changed
-        return Checked(folder, submission.name, faults)
+        return SubmissionResult(folder, submission.name, faults)
     try:
         report = report_of(folder)
         hold_claiming(report)
         transcript = Transcript.read(folder)
         faults = (*_of_declaration(folder, report), *_of_report(submission, report, transcript.header))
         if faults:  # to judge again takes long, and would not make it right
-            return Checked(folder, submission.name, faults)
+            return SubmissionResult(folder, submission.name, faults)
         left_out = sorted(not_judged_again(report))
         faults = tuple(_of_transcript(folder, transcript, left_out, data, passed))
     except (NotSubmittable, TranscriptError) as refused:
-        return Checked(folder, submission.name, (str(refused),))
+        return SubmissionResult(folder, submission.name, (str(refused),))
     but = f" but for {', '.join(left_out)}, which changed since" if left_out else ""
-    told = ", ".join(f"{claim.profile} {claim.outcome}" for claim in submission.claims)
-    return Checked(folder, submission.name, faults, f"level {submission.run_level}: {told}; judged again{but}")
+    outcomes = ", ".join(f"{claim.profile} {claim.outcome}" for claim in submission.claims)
+    return SubmissionResult(
+        folder, submission.name, faults, f"level {submission.run_level}: {outcomes}; judged again{but}"
+    )
 
 
 def _of_files(folder: Path, submission: Submission) -> Iterator[str]:
@@ -168,8 +174,8 @@ def _of_transcript(
 
 
 def not_judged_again(report: ConformanceReport) -> frozenset[str]:
-    """Requirements whose verdict cannot be compared: revised since the run, or without a check at its time."""
+    """Requirements whose verdict cannot be compared: revised or withdrawn since the run, or without a check then."""
     judged = {result.requirement for result in report.results}
     rows = registers.requirements().requirements
     revised = {row.id for row in rows if row.revised and report.finished_at < row.revised and row.id in judged}
-    return frozenset(revised | {row.id for row in testable()} - judged)
+    return frozenset(revised | judged & registers.withdrawn().keys() | {row.id for row in testable()} - judged)

@@ -71,7 +71,7 @@ class NotSubmittable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PendingSubmission:
     """A submission that is not written yet.
 
     Attributes:
@@ -102,7 +102,7 @@ def prepare(
     notes: Path | None = None,
     data: Path | None = None,
     passed: Passed | None = None,
-) -> Prepared:
+) -> PendingSubmission:
     """Make a submission of a report, after judging it again.
 
     Args:
@@ -136,10 +136,10 @@ def prepare(
     if wrong:
         cause = f"{wrong[0].pointer.lstrip('/') or 'the submission'}: {wrong[0].detail}"
         raise NotSubmittable(cause, "a contact is a line of at most 2048 characters, such as a name and an address")
-    return Prepared(submission, files, tuple(_warnings(report)))
+    return PendingSubmission(submission, files, tuple(_warnings(report)))
 
 
-def write(folder: Path, prepared: Prepared, report: Path) -> None:
+def write(folder: Path, prepared: PendingSubmission, report: Path) -> None:
     """Write a submission into a folder that is not there yet, is empty, or holds an earlier submission alone.
 
     Raises:
@@ -192,17 +192,17 @@ def hold_claiming(report: ConformanceReport) -> None:
     whole = "run without --requirement, at level quick or full"
     if is_diagnosis(report):
         raise NotSubmittable(f"the run was limited to {len(report.selection)} requirements: it is a diagnosis", whole)
-    found = claims(report)
-    if not found:
+    report_claims = claims(report)
+    if not report_claims:
         raise NotSubmittable(
             "no profile but COM and no sub-profile was declared and asked for, so that nothing is claimed",
             "declare the profiles that you implement, or parts of them, and run over at least one of them",
         )
-    if all(claim.outcome is Outcome.NOT_CLAIMED for claim in found):
-        lacking = found[0].lacking
+    if all(claim.outcome is Outcome.NOT_CLAIMED for claim in report_claims):
+        lacking = report_claims[0].lacking
         raise NotSubmittable(
-            f"nothing is claimed at level {report.run_level}: {len(lacking)} requirements of {found[0].profile} and "
-            f"COM were left out, {', '.join(lacking[:3])} among them",
+            f"nothing is claimed at level {report.run_level}: {len(lacking)} requirements of "
+            f"{report_claims[0].profile} and COM were left out, {', '.join(lacking[:3])} among them",
             whole,
         )
 

@@ -156,8 +156,8 @@ class TerminalProgress(RunProgress):
 
 def _why(result: RequirementResult) -> str:
     """Why a result is no pass, with the first thing that was found otherwise, on one line."""
-    found = [f"expected {result.evidence[0].expected}, found {result.evidence[0].found}"] if result.evidence else []
-    why = "; ".join([reason_of(result) or result.verdict.value, *found])
+    evidence = [f"expected {result.evidence[0].expected}, found {result.evidence[0].found}"] if result.evidence else []
+    why = "; ".join([reason_of(result) or result.verdict.value, *evidence])
     return visible(shorten(f"{result.requirement}: {why}"))
 
 

@@ -158,10 +158,10 @@ def altered_request(event: Event) -> str:
         return ""
     try:
         headers, body = unpack_request(event)
-        found = request_digest(str(event.get("method")), str(event.get("path")), headers, body)
+        digest = request_digest(str(event.get("method")), str(event.get("path")), headers, body)
     except (ValueError, TypeError, AttributeError) as error:
         return f"cannot be read ({error})"
-    return "" if found == event.get("request") else "is not the one whose digest stands beside it"
+    return "" if digest == event.get("request") else "is not the one whose digest stands beside it"
 
 
 @dataclass(frozen=True)

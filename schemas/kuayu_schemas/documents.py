@@ -198,7 +198,7 @@ RunState = Literal["running", "succeeded", "failed", "stopped", "unknown"]
 Profile = Literal["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB", "unknown"]
 """Parts of the standard that can be claimed."""
 
-Feature = Literal["scrape", "otlp", "tenancy", "accounts", "elastic", "unknown"]
+Feature = Literal["scrape", "otlp", "tenancy", "accounts", "elastic", "serving", "unknown"]
 """Options within profiles; a declared feature is an obligation."""
 
 Level = Literal["interface", "performance"]
@@ -2792,6 +2792,20 @@ class PlannedTraining(TypedDict):
     steps: int
 
 
+@final
+class ServingNeed(TypedDict):
+    """How many replicas a serving job has, and what one of them carries. What else the job asks for holds for each
+    replica.
+    """
+
+    minimum: int
+    maximum: int
+    rate: float
+    latency: NotRequired[float]
+    startup: NotRequired[float]
+    cool_down: NotRequired[float]
+
+
 class JobRequest(TypedDict):
     """Job as it is submitted. It does not change afterwards."""
 
@@ -2813,6 +2827,7 @@ class JobRequest(TypedDict):
     communication: NotRequired[CommunicationProfile]
     duration: NotRequired[Estimate]
     training: NotRequired[PlannedTraining]
+    serving: NotRequired[ServingNeed]
     priority: NotRequired[int]
     deadline: NotRequired[str]
     budget: NotRequired[float]
@@ -2841,6 +2856,37 @@ class JobResize(TypedDict):
 
 
 @final
+class ReplicaState(TypedDict):
+    """Replicas of a serving job, and the load that they are there for."""
+
+    decided_at: str
+    wanted: int
+    running: int
+    load: NotRequired[float]
+    predicted: NotRequired[float]
+    jobs: list[str]
+
+
+@final
+class AnnouncedLoad(TypedDict):
+    """Requests that are expected within a time, as the owner of a serving job knows beforehand."""
+
+    begins_at: str
+    ends_at: str
+    rate: float
+
+
+@final
+class JobLoad(TypedDict):
+    """Requests that come in for a serving job, told by whoever passes them on to its replicas."""
+
+    job: str
+    observed_at: str
+    rate: float
+    announced: NotRequired[list[AnnouncedLoad]]
+
+
+@final
 class JobRecord(JobRequest):
     """Job as the service holds it."""
 
@@ -2858,6 +2904,8 @@ class JobRecord(JobRequest):
     ended_at: NotRequired[str]
     cancelling: NotRequired[bool]
     resize: NotRequired[JobResize]
+    replica_of: NotRequired[str]
+    replicas: NotRequired[ReplicaState]
     transitions: list[JobTransition]
     revision: Revision
 
@@ -3055,6 +3103,21 @@ class SubProfileDefinition(TypedDict):
 
 
 @final
+class WithdrawnRequirement(TypedDict):
+    """Requirement that is no more; its identifier is not used again."""
+
+    id: str
+    profile: Profile
+    sub_profiles: NotRequired[list[str]]
+    title_en: str
+    title_zh: str
+    withdrawn_in: str
+    replaced_by: list[str]
+    because_en: str
+    because_zh: str
+
+
+@final
 class RequirementRegister(TypedDict):
     """Every normative sentence of the standard."""
 
@@ -3062,6 +3125,7 @@ class RequirementRegister(TypedDict):
     profiles: list[ProfileDefinition]
     sub_profiles: NotRequired[list[SubProfileDefinition]]
     requirements: list[Requirement]
+    withdrawn: NotRequired[list[WithdrawnRequirement]]
 
 
 @final

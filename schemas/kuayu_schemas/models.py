@@ -1122,6 +1122,9 @@ class Feature(StrEnum):
     elastic = "elastic"
     """Jobs that run are given more devices, or fewer, between the least and the most that they can work with."""
 
+    serving = "serving"
+    """Serving jobs have as many replicas as their load needs, and jobs of lower priority give way to them."""
+
     unknown = "unknown"
     """Of a kind that this version does not name."""
 
@@ -4843,6 +4846,36 @@ class PlannedTraining(KuayuModel):
     steps: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Steps that it takes.")
 
 
+class ServingNeed(KuayuModel):
+    """How many replicas a serving job has, and what one of them carries. What else the job asks for holds for each
+    replica.
+    """
+
+    minimum: Annotated[int, WholeNumber(1, 1000)] = Field(
+        description="Replicas that it has at least, whatever its load."
+    )
+    maximum: Annotated[int, WholeNumber(1, 1000)] = Field(description="Replicas that it has at most.")
+    rate: Amount = Field(
+        description="Requests a second that a replica answers within its latency; more than nought.",
+        json_schema_extra={"x-unit": "{request}/s"},
+    )
+    latency: Maybe[Duration] = Field(
+        default=None,
+        description="Time for the answer to a request to which the rate refers; for people.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    startup: Maybe[Annotated[Real, Field(ge=0, le=86400)]] = Field(
+        default=None,
+        description="Seconds from the decision to start a replica until it answers requests; 60 where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    cool_down: Maybe[Annotated[Real, Field(ge=0, le=86400)]] = Field(
+        default=None,
+        description="Seconds for which it keeps the replicas that its highest load needed; 300 where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+
+
 class JobRequest(KuayuModel):
     """Job as it is submitted. It does not change afterwards."""
 
@@ -4888,6 +4921,10 @@ class JobRequest(KuayuModel):
     )
     training: Maybe[PlannedTraining] = Field(
         default=None, description="What it trains; its duration follows from it where none is stated."
+    )
+    serving: Maybe[ServingNeed] = Field(
+        default=None,
+        description="How it answers requests, where it does: it has no run of its own then, but replicas, which are jobs.",
     )
     priority: Maybe[Annotated[int, WholeNumber(-1000, 1000)]] = Field(
         default=None, description="Higher goes first; nought where it is absent."
@@ -4936,6 +4973,52 @@ class JobResize(KuayuModel):
     )
 
 
+class ReplicaState(KuayuModel):
+    """Replicas of a serving job, and the load that they are there for."""
+
+    decided_at: Instant = Field(description="When this was so.")
+    wanted: Count = Field(description="Replicas that it is to have.")
+    running: Count = Field(description="Replicas that run.")
+    load: Maybe[Amount] = Field(
+        default=None,
+        description="Requests a second, as they were told last; absent before.",
+        json_schema_extra={"x-unit": "{request}/s"},
+    )
+    predicted: Maybe[Amount] = Field(
+        default=None,
+        description=(
+            "Requests a second that are not expected to be exceeded until a replica that is started now answers; "
+            "absent before any load was told."
+        ),
+        json_schema_extra={"x-unit": "{request}/s"},
+    )
+    jobs: Annotated[list[Identifier], Field(max_length=2000)] = Field(
+        description="Names of its replicas that have not ended, in order."
+    )
+
+
+class AnnouncedLoad(KuayuModel):
+    """Requests that are expected within a time, as the owner of a serving job knows beforehand."""
+
+    begins_at: Instant = Field(description="From when.")
+    ends_at: Instant = Field(description="Until when.")
+    rate: Amount = Field(description="Requests a second at most.", json_schema_extra={"x-unit": "{request}/s"})
+
+
+class JobLoad(KuayuModel):
+    """Requests that come in for a serving job, told by whoever passes them on to its replicas."""
+
+    job: Identifier = Field(description="The serving job.")
+    observed_at: Instant = Field(description="When this was so.")
+    rate: Amount = Field(
+        description="Requests a second that come in, answered or not.", json_schema_extra={"x-unit": "{request}/s"}
+    )
+    announced: Maybe[Annotated[list[AnnouncedLoad], Field(max_length=1000)]] = Field(
+        default=None,
+        description="What is expected, in the place of what was announced before; where it is absent, that holds on.",
+    )
+
+
 class JobRecord(JobRequest):
     """Job as the service holds it."""
 
@@ -4962,6 +5045,12 @@ class JobRecord(JobRequest):
     resize: Maybe[JobResize] = Field(
         default=None,
         description="How it is resized, from when that was decided until its next attempt has its devices.",
+    )
+    replica_of: Maybe[Identifier] = Field(
+        default=None, description="Serving job of which it is a replica; absent where it was submitted."
+    )
+    replicas: Maybe[ReplicaState] = Field(
+        default=None, description="Replicas of a serving job, from when they were decided on first."
     )
     transitions: Annotated[list[JobTransition], Field(max_length=1000)] = Field(
         description="Its last changes of state, the oldest first, at most a thousand."
@@ -5202,6 +5291,22 @@ class SubProfileDefinition(KuayuModel):
     )
 
 
+class WithdrawnRequirement(KuayuModel):
+    """Requirement that is no more; its identifier is not used again."""
+
+    id: Identifier = Field(description="Identifier that it had.")
+    profile: Profile = Field(description="Profile that it belonged to.")
+    sub_profiles: Maybe[list[SubProfileName]] = Field(
+        default=None, description="Sub-profiles that it belonged to; absent where there were none."
+    )
+    title_en: Text = Field(description="Short name (English).")
+    title_zh: Text = Field(description="Short name (Chinese).")
+    withdrawn_in: Text = Field(description="First version of the standard without it.")
+    replaced_by: list[Identifier] = Field(description="Requirements that replaced it; none where nothing did.")
+    because_en: Text = Field(description="Why it was withdrawn (English).")
+    because_zh: Text = Field(description="Why it was withdrawn (Chinese).")
+
+
 class RequirementRegister(KuayuModel):
     """Every normative sentence of the standard."""
 
@@ -5215,6 +5320,12 @@ class RequirementRegister(KuayuModel):
         ),
     )
     requirements: Annotated[list[Requirement], Field(min_length=1)] = Field(description="In order.")
+    withdrawn: Maybe[list[WithdrawnRequirement]] = Field(
+        default=None,
+        description=(
+            "Requirements that are no more, in the order in which they were withdrawn; absent where there are none."
+        ),
+    )
 
 
 class TableRow(KuayuModel):

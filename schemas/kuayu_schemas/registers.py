@@ -11,6 +11,7 @@ from kuayu_schemas.models import (
     ProfileDefinition,
     RequirementRegister,
     SubProfileDefinition,
+    WithdrawnRequirement,
 )
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "requirements",
     "requirements_of",
     "sub_profiles",
+    "withdrawn",
 ]
 
 
@@ -66,6 +68,12 @@ def requirements_of(name: str) -> Collection[str]:
     if name in sub_profiles():
         return frozenset(sub_profiles()[name].requirements)
     return frozenset(row.id for row in requirements().requirements if row.profile.value == name)
+
+
+@cache
+def withdrawn() -> Mapping[str, WithdrawnRequirement]:
+    """Requirements that are no more by their identifiers, in the order in which they were withdrawn."""
+    return {row.id: row for row in requirements().withdrawn or ()}
 
 
 @cache

@@ -65,7 +65,7 @@ def since(frozen: Row, version: Version) -> Iterator[Change]:
     """What a version changes of a frozen set, by the rules of requirements; what it adds is no change of the set."""
     known = {row["id"] for row in frozen["requirements"]}
     now = [row for row in kept(version.requirements) if row["id"] in known]
-    yield from requirements.of_requirements(frozen, {"requirements": now})
+    yield from requirements.of_requirements(frozen, {**version.requirements, "requirements": now})
 
 
 def kept(register: Row) -> list[dict[str, Any]]:

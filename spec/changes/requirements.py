@@ -66,8 +66,11 @@ def differences(old: Version, new: Version) -> Iterator[Change]:
 def of_requirements(old: Row, new: Row) -> Iterator[Change]:
     """What differs between the requirements of two registers."""
     before, after = _by(old["requirements"], "id"), _by(new["requirements"], "id")
+    replaced = {row["id"]: ", ".join(row["replaced_by"]) for row in new.get("withdrawn") or ()}
     for identifier in before.keys() - after.keys():
-        yield change("breaking", "requirement-withdrawn", f"requirement {identifier}", before[identifier]["text_en"])
+        instead = f" Instead: {replaced[identifier]}." if replaced.get(identifier) else ""
+        detail = f"{before[identifier]['text_en']}{instead}"
+        yield change("breaking", "requirement-withdrawn", f"requirement {identifier}", detail)
     for identifier in after.keys() - before.keys():
         yield change("additive", "requirement-added", f"requirement {identifier}", after[identifier]["text_en"])
     for identifier in before.keys() & after.keys():

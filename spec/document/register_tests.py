@@ -6,7 +6,7 @@ from document.manuscript import Manuscript, number_of
 from document.markdown import code, link, plain
 from document.marks import FEATURES, STABILITY, features_text, mark_text
 from document.sources import Row, Sources
-from document.words import COLON, COMMA, COMPARISONS, LEVELS, MODALS, SEE, Words
+from document.words import COLON, COMMA, COMPARISONS, LEVELS, MODALS, SEE, Language, Words
 
 INTRODUCTION = Words(
     "本附录逐项给出各要求的抽象测试，按专规排列。要求的文本与其所在条款相同，编号永久不变。"
@@ -15,11 +15,18 @@ INTRODUCTION = Words(
     "its identifier is permanent. Tests are made from outside, by the interfaces of {} alone; {} says how "
     "figures and bounds are computed. Where there is no test, the reason is given.",
 )
+NUMBER, TITLE = Words("编号", "Identifier"), Words("名称", "Title")
 SENTENCE, METHOD = Words("要求", "Requirement"), Words("测试方法与判据", "Method and criterion")
 THRESHOLD, WHY_NOT = Words("阈值", "Threshold"), Words("无测试的原因", "No test, because")
 CLASSIFICATION = Words("类别", "Kind")
 STOP = Words("。", ".")
 FEATURE = Words("仅限特性 {}", "only with the feature {}")
+WITHDRAWN = Words("已撤销的要求", "Withdrawn requirements")
+NOT_AGAIN = Words("下列编号不再使用。", "These identifiers are not used again.")
+SINCE = Words("首个不含该要求的版本", "First version without it")
+INSTEAD = Words("替代项", "Replaced by")
+BECAUSE = Words("撤销的原因", "Withdrawn, because")
+NOTHING = Words("无", "nothing")
 
 
 def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
@@ -38,6 +45,20 @@ def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
                 manuscript.heading(level + 1, title, f"test-{row['id']}")
                 within = [part["name"] for part in parts if row["id"] in part["requirements"]]
                 manuscript.add("\n".join(f"- {line}" for line in _lines(manuscript, sources, row, within)))
+
+    if withdrawn := sources.requirements.get("withdrawn"):
+        manuscript.heading(level, WITHDRAWN.in_(language), "tests-withdrawn")
+        manuscript.add(NOT_AGAIN.in_(language))
+        headings = (NUMBER, TITLE, SINCE, INSTEAD, BECAUSE)
+        rows = [_withdrawn(language, row) for row in withdrawn]
+        manuscript.table(WITHDRAWN.in_(language), [words.in_(language) for words in headings], rows)
+
+
+def _withdrawn(language: Language, row: Row) -> tuple[str, ...]:
+    """Cells of a requirement that is no more; what replaced it leads to its test."""
+    instead = COMMA.in_(language).join(link(plain(name), f"test-{name}") for name in row["replaced_by"])
+    told = (plain(row["id"]), plain(row[f"title_{language}"]), plain(row["withdrawn_in"]))
+    return *told, instead or NOTHING.in_(language), plain(row[f"because_{language}"])
 
 
 def threshold_text(manuscript: Manuscript, threshold: Row) -> str:

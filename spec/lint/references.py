@@ -31,6 +31,7 @@ def reference_resolves(specification: Specification) -> Iterator[Finding]:
     """Links, anchors, clauses named in words and requirements named in passing are there."""
     known = {row["id"] for row in specification.requirements}
     profiles = {identifier[:3] for identifier in known}
+    replaced = {row["id"]: ", ".join(row["replaced_by"]) for row in specification.withdrawn}
     for language in LANGUAGES:
         titles = {heading.text for clause in specification.clauses[language].values() for heading in clause.headings}
         for sentence in specification.sentences(language):
@@ -44,7 +45,8 @@ def reference_resolves(specification: Specification) -> Iterator[Finding]:
                     )
             for identifier in MENTION.findall(sentence.text):
                 if identifier[:3] in profiles and identifier not in known:
-                    yield at("reference-resolves", sentence, f"{identifier} is no requirement; name one that is")
+                    instead = replaced.get(identifier) or "one that is"
+                    yield at("reference-resolves", sentence, f"{identifier} is no requirement; name {instead}")
 
 
 def document_listed(specification: Specification) -> Iterator[Finding]:

@@ -57,6 +57,32 @@ def check_or_reason(specification: Specification) -> Iterator[Finding]:
             yield specification.in_register("check-or-reason", row["id"], row["text_en"], advice)
 
 
+def identifier_kept(specification: Specification) -> Iterator[Finding]:
+    """Identifiers of a profile are 001 and on without a gap, those that were withdrawn among them."""
+    used = {row["id"]: row.get("text_en", "") for row in (*specification.requirements, *specification.withdrawn)}
+    for profile in sorted({identifier[:3] for identifier in used}):
+        numbers = {int(identifier[4:]) for identifier in used if identifier[:3] == profile}
+        for number in sorted(set(range(1, max(numbers))) - numbers):
+            advice = f"no requirement has {profile}-{number:03}; if it was withdrawn, say so under withdrawn"
+            last = f"{profile}-{max(numbers):03}"
+            yield specification.in_register("identifier-kept", last, used[last], advice)
+
+
+def withdrawn_unused(specification: Specification) -> Iterator[Finding]:
+    """No requirement has the identifier of one that was withdrawn, and what replaced that one is there."""
+    known = {row["id"] for row in specification.requirements}
+    withdrawn = [row["id"] for row in specification.withdrawn]
+    for row in specification.withdrawn:
+        told = f"{row['id']} {row['title_en']}"
+        if row["id"] in known or withdrawn.count(row["id"]) > 1:
+            advice = "was withdrawn, and no identifier is used twice; take the next free number"
+            yield specification.in_register("withdrawn-unused", row["id"], told, advice)
+        for identifier in row["replaced_by"]:
+            if identifier not in known:
+                advice = f"is said to be replaced by {identifier}, which is no requirement; name one that is"
+                yield specification.in_register("withdrawn-unused", row["id"], told, advice)
+
+
 def features_listed(specification: Specification) -> Iterator[Finding]:
     """The features of the clause are those of the register, each of its profile, and those of the model."""
     profiles = specification.registers.get("requirements", {}).get("profiles", [])

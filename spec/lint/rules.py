@@ -36,6 +36,8 @@ RULES: Mapping[str, Rule] = {
         formulas.measure_formula,
         registers.register_text,
         registers.check_or_reason,
+        registers.identifier_kept,
+        registers.withdrawn_unused,
         registers.features_listed,
         registers.feature_required,
         registers.names_listed,

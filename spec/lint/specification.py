@@ -72,6 +72,11 @@ class Specification:
         """Rows of the register of requirements."""
         return list(self.registers.get("requirements", {}).get("requirements", []))
 
+    @property
+    def withdrawn(self) -> list[Mapping[str, Any]]:
+        """Rows of the requirements that are no more."""
+        return list(self.registers.get("requirements", {}).get("withdrawn") or ())
+
     def register_strings(self) -> Iterator[tuple[str, int, str, str]]:
         """Texts in words of all registers: register, line, member (``text_zh``) and text."""
         for register, rows in self.registers.items():

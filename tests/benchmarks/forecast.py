@@ -43,7 +43,7 @@ from serving import say, serving, sqlite_files, versions
 
 from kuayu_conformance.checks.demand import demand_requests as dem_fixtures
 from kuayu_conformance.checks.forecast import forecast_requests as fct_fixtures
-from kuayu_conformance.checks.forecast.forecast_requests import Draft
+from kuayu_conformance.checks.forecast.forecast_requests import ForecastRequestBuilder
 from kuayu_conformance.checks.forecast.waveforms import peak_request
 from kuayu_conformance.checks.forecast.waveforms import request as wave_request
 
@@ -59,9 +59,11 @@ FITTED = 8000, 16
 """Curves, and steps of each, that phases are fitted to."""
 
 
-def questions(domains: list[int], tenants: int, jobs: int) -> Mapping[str, tuple[str, Callable[[Draft], Json]]]:
+def questions(
+    domains: list[int], tenants: int, jobs: int
+) -> Mapping[str, tuple[str, Callable[[ForecastRequestBuilder], Json]]]:
     """Path, and what makes a body, by what is asked."""
-    found: dict[str, tuple[str, Callable[[Draft], Json]]] = {}
+    found: dict[str, tuple[str, Callable[[ForecastRequestBuilder], Json]]] = {}
     for count in domains:
         about = f"{count} domains, {count * (1 + tenants)} series, {count * jobs} jobs"
         make = partial(forecasts, domains=count, tenants=tenants, jobs=jobs)
@@ -108,7 +110,7 @@ def processor_seconds(domains: int, tenants: int, jobs: int) -> float:
 
     taken = []
     for number in range(VARIANTS):
-        request = forecasts(Draft(random.Random(f"{SEED}/{number}")), domains, tenants, jobs)
+        request = forecasts(ForecastRequestBuilder(random.Random(f"{SEED}/{number}")), domains, tenants, jobs)
         began = time.process_time()
         forecast(request)
         taken.append(time.process_time() - began)
@@ -167,7 +169,7 @@ def main() -> None:
         if options.only and path not in options.only:
             continue
         chances = [random.Random(f"{SEED}/{name}/{number}") for number in range(VARIANTS)]
-        bodies = [json.dumps(make(Draft(chance))).encode() for chance in chances]
+        bodies = [json.dumps(make(ForecastRequestBuilder(chance))).encode() for chance in chances]
         row = report["results"][name] = measured(path, bodies, options.calls)
         figures = (f"{row[each]:.1f}" for each in ("cold_ms", "p50_ms", "p99_ms", "worst_ms"))
         table.add_row(name, f"{row['body_bytes'] / 1000:.0f}", *figures)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kuayu_conformance.checks.demand import demand_requests as dem_fixtures
-from kuayu_conformance.checks.forecast.forecast_requests import HOUR, Draft
+from kuayu_conformance.checks.forecast.forecast_requests import HOUR, ForecastRequestBuilder
 from kuayu_conformance.testbed import right_sizing
 from kuayu_conformance.testbed.curves.generated import curve
 from kuayu_conformance.testbed.right_sizing import KINDS, MIXES
@@ -16,7 +16,7 @@ LEVELS = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
 CURVES, TASKS, RECORDS = 32, 200, 4000
 
 
-def known(draft: Draft, domains: int, tenants: int, jobs: int) -> Json:
+def known(draft: ForecastRequestBuilder, domains: int, tenants: int, jobs: int) -> Json:
     """What is known of domains: series of all and of each tenant, and trainings."""
     series, trainings = [], []
     for _ in range(domains):
@@ -36,19 +36,19 @@ def known(draft: Draft, domains: int, tenants: int, jobs: int) -> Json:
     return {"revision": draft.revision, "now": draft.at(0.0), "series": series, "jobs": trainings}
 
 
-def forecasts(draft: Draft, domains: int, tenants: int, jobs: int) -> Json:
+def forecasts(draft: ForecastRequestBuilder, domains: int, tenants: int, jobs: int) -> Json:
     """A request for forecasts in ten minutes and in an hour."""
     return {**known(draft, domains, tenants, jobs), "horizons": [600.0, HOUR], "levels": LEVELS}
 
 
-def reservations(draft: Draft, domains: int, tenants: int, jobs: int) -> Json:
+def reservations(draft: ForecastRequestBuilder, domains: int, tenants: int, jobs: int) -> Json:
     """A request for reservations for all tenants."""
     made = known(draft, domains, tenants, jobs)
     names = [each["tenant"] for each in made["series"] if "tenant" in each]
     return {**made, "horizon": HOUR, "qualities": [{"tenant": name, "violations": 0.05} for name in names]}
 
 
-def demands(draft: Draft, cases: int) -> Json:
+def demands(draft: ForecastRequestBuilder, cases: int) -> Json:
     """A request for demands of models that all differ."""
     chance = draft.chance
     machines = [dem_fixtures.hardware(chance, name) for name in ("a", "b", "c")]
@@ -60,14 +60,14 @@ def demands(draft: Draft, cases: int) -> Json:
     return {"revision": draft.revision, "hardware": machines, "cases": made}
 
 
-def layouts(draft: Draft) -> Json:
+def layouts(draft: ForecastRequestBuilder) -> Json:
     """A request for the quickest layouts of a model on 256 accelerators."""
     of = dem_fixtures.model(draft.chance, draft.chance.choice(dem_fixtures.KINDS))
     given = {"model": of, "kind": "a", "devices": 256, "global_batch": 512}
     return {"revision": draft.revision, "hardware": [dem_fixtures.hardware(draft.chance, "a")], **given}
 
 
-def sizes(draft: Draft) -> Json:
+def sizes(draft: ForecastRequestBuilder) -> Json:
     """A request for the sizes of tasks after a history."""
     seed, mix, names = draft.name(), MIXES["25:25:25:25"], [f"kind-{number}" for number in range(len(KINDS))]
     ran = right_sizing.records(right_sizing.history(seed, mix, right_sizing.World(), RECORDS), names, seed)
@@ -77,7 +77,7 @@ def sizes(draft: Draft) -> Json:
     return {"revision": draft.revision, "history": ran, "tasks": wanted}
 
 
-def phases(draft: Draft) -> Json:
+def phases(draft: ForecastRequestBuilder) -> Json:
     """A request for the phases of made-up trainings at their last steps."""
     seed, curves = draft.name(), []
     for number in range(CURVES):

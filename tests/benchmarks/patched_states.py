@@ -41,7 +41,7 @@ from kuayu.scheduling.state_digest import CanonicalState
 from kuayu.service import bodies, patching, scheduling, worker_pool
 from kuayu.service.computations import Decided
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, StateBuilder
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_schemas import schema
 
@@ -61,7 +61,7 @@ SETTLING = 0.02
 
 def states(epochs: int, scale: Scale) -> Iterator[bytes]:
     """Whole requests."""
-    return islice(Stream(Draft(random.Random(SEED)), scale), 1, epochs + 2)
+    return islice(Stream(StateBuilder(random.Random(SEED)), scale), 1, epochs + 2)
 
 
 def patched(base: dict[str, Any], state: dict[str, Any]) -> bytes:

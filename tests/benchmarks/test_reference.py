@@ -38,10 +38,10 @@ def placement_bodies() -> list[bytes]:
     The first state of all is left out: no job has ended before it, so that there is next to no room.
     """
     from kuayu_conformance.checks.scheduling.latency import JUDGED
-    from kuayu_conformance.checks.scheduling.placement_requests import Draft
+    from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder
     from kuayu_conformance.checks.scheduling.stream import Stream
 
-    states = iter(Stream(Draft(random.Random(SEED)), JUDGED))
+    states = iter(Stream(StateBuilder(random.Random(SEED)), JUDGED))
     return list(islice(states, 1, 6))
 
 
@@ -85,9 +85,9 @@ def test_demands_of_500_trainings_are_estimated(measure: Measurement) -> None:
     from benchmarks.forecast_requests import demands
 
     from kuayu.service import computations
-    from kuayu_conformance.checks.forecast.forecast_requests import Draft
+    from kuayu_conformance.checks.forecast.forecast_requests import ForecastRequestBuilder
 
-    body = json.dumps(demands(Draft(random.Random(SEED)), 500)).encode()
+    body = json.dumps(demands(ForecastRequestBuilder(random.Random(SEED)), 500)).encode()
     answer = measure(lambda: computations.demand_trainings(body), trainings=500)
     assert answer.status == 200
 
@@ -97,9 +97,9 @@ def test_the_demand_of_5_domains_is_forecast(measure: Measurement) -> None:
     from benchmarks.forecast_requests import forecasts
 
     from kuayu.service import computations
-    from kuayu_conformance.checks.forecast.forecast_requests import Draft
+    from kuayu_conformance.checks.forecast.forecast_requests import ForecastRequestBuilder
 
-    body = json.dumps(forecasts(Draft(random.Random(SEED)), domains=5, tenants=4, jobs=18)).encode()
+    body = json.dumps(forecasts(ForecastRequestBuilder(random.Random(SEED)), domains=5, tenants=4, jobs=18)).encode()
     answer = measure(lambda: computations.forecast(body), series=25)
     assert answer.status == 200
 

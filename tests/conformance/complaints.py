@@ -1,17 +1,12 @@
-"""Somebody who looks at names and numbers in requests of resilience, and what is found of who overlooks some."""
+"""Somebody who looks at names and numbers in requests of resilience, for himself."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from conformance.adjustment_complaints import Complaint, of_adjustments
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience import references as res_names
 from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
-from kuayu_conformance.episode import Episode, Request, Settings, describe
-from kuayu_conformance.findings import Claim
 
 
 def of_shards(body: Json) -> Iterator[Complaint]:
@@ -119,21 +114,6 @@ def _links(ways: list[tuple[str, str]]) -> Iterator[Complaint]:
     yield from (("invalid-body", f"/links/{place}") for place, (one, other) in enumerate(ways) if one == other)
 
 
-def whole(path: str, body: Json) -> Json:
-    """The least answer that the schema allows."""
-    head = {"revision": body["revision"], "method": {"name": "least", "version": "1"}}
-    if path == SHARDS:
-        return {**head, "streams": [], "shards": []}
-    if path == BACKUPS:
-        return {**head, "pools": [], "copies": []}
-    if path == FAILOVERS:
-        return {**head, "recoveries": []}
-    if path == ADJUSTMENTS:
-        return {**head, "triggers": [], "jobs": []}
-    chosen = {"collective": "ring", "period": 1}
-    return {**head, **chosen, "order": body["domains"], "switched": True, "candidates": [{**chosen, "rate": 1.0}]}
-
-
 LOOKS: dict[str, Callable[[Json], Iterator[Complaint]]] = {
     SHARDS: of_shards,
     COLLECTIVES: of_collectives,
@@ -141,48 +121,4 @@ LOOKS: dict[str, Callable[[Json], Iterator[Complaint]]] = {
     FAILOVERS: of_failovers,
     ADJUSTMENTS: of_adjustments,
 }
-REQUESTS = {
-    SHARDS: "ShardPlanRequest",
-    COLLECTIVES: "CollectiveRequest",
-    BACKUPS: "BackupRequest",
-    FAILOVERS: "FailoverRequest",
-    ADJUSTMENTS: "AdjustmentRequest",
-}
-"""Class of a request, by operation."""
-
-
-class Served:
-    """Answers an episode without a network; ``overlooks`` says which complaints it does not make."""
-
-    def __init__(self, overlooks: Callable[[Complaint], bool]) -> None:
-        self._overlooks, self._number = overlooks, -1
-
-    def exchange(self, request: Request) -> Answer:
-        """The problem of a wrong request, or the least answer."""
-        body = json.loads(request.body)
-        self._number += 1
-        found = next((each for each in LOOKS[request.path](body) if not self._overlooks(each)), None)
-        answer, status, kind = whole(request.path, body), 200, "application/json"
-        if found:
-            problem, pointer = found
-            named = {"type": f"urn:kuayu:problem:{problem}", "title": problem, "status": 422, "retryable": False}
-            answer = {**named, "errors": [{"pointer": pointer, "detail": "wrong"}]}
-            status, kind = 422, "application/problem+json"
-        content = json.dumps(answer).encode()
-        return Answer(self._number, describe(request), status, {"content-type": kind}, content, "", 0.0, 0.0)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"no check of names asks for {name}")
-
-
-def unmet(overlooks: Callable[[Complaint], bool] = lambda _: False) -> list[str]:
-    """Claims that are not met."""
-    settings = Settings("stories", "run", full=False, features=frozenset(), limits={}, other_tenant=False)
-    seen = res_names.observe(Episode("res_names", settings, Served(overlooks)))
-    return [each.expected for each in res_names.judge(seen) if isinstance(each, Claim) and not each.met]
-
-
-def bodies() -> dict[str, Json]:
-    """Requests as they should be, by operation."""
-    settings = Settings("bodies", "run", full=False, features=frozenset(), limits={}, other_tenant=False)
-    return res_names.requests(Episode("res_names", settings, Served(lambda _: False)).random)
+"""What is wrong with a request, unknown names first, by operation."""

@@ -6,13 +6,11 @@ Its law is a few products: half of the peak, a bubble, and what the links carry.
 from collections.abc import Callable, Iterator
 from math import exp, log
 from statistics import fmean
-from typing import Any
 
 from conforming import FunctionSource
 from conforming import episode as episode_of
 
 from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES, counted, devices
-from kuayu_conformance.checks.demand.references import TWICE, USED
 from kuayu_conformance.checks.demand.training_phases import on_its_own
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
@@ -36,7 +34,7 @@ def unchanged(path: str, body: Json, answer: Json) -> Json:
 
 def source(change: Change = unchanged) -> FunctionSource:
     """The service, of whose answers something becomes."""
-    return FunctionSource(lambda path, body: change(path, body, _problem(path, body) or ANSWERS[path](body)))
+    return FunctionSource(lambda path, body: change(path, body, _problem(body) or ANSWERS[path](body)))
 
 
 def episode(name: str, change: Change = unchanged) -> Episode:
@@ -213,34 +211,13 @@ def sizes(body: Json) -> Json:
 ANSWERS = {DEMANDS: demands, LAYOUTS: layouts, SIZES: sizes}
 
 
-def _problem(path: str, body: Json) -> Json | None:
-    """The problem of a request that names nowhere, one thing twice, or what cannot be."""
+def _problem(body: Json) -> Json | None:
+    """The problem of a request with a strategy that cannot be."""
     if any(not schema.is_valid("ParallelStrategy", case["strategy"]) for case in body.get("cases", [])):
         return _refusal("invalid-body", "/cases")
-    for _, pointer in USED[path]:
-        if _at(body, pointer) == "nowhere":
-            return _refusal("unknown-reference", pointer)
-    for _, pointer, source in TWICE[path]:
-        if (name := _at(body, pointer)) is not None and name == _at(body, source):
-            return _refusal("invalid-body", pointer)
-    places = {"/model": body.get("model", {})}
-    for kind in ("cases", "runs"):
-        places |= {f"/{kind}/{number}/model": each["model"] for number, each in enumerate(body.get(kind, []))}
-    for place, model in places.items():
-        if model.get("experts_per_token", 1) > model.get("experts", 1):
-            return _refusal("invalid-body", f"{place}/experts_per_token")
     return None
 
 
 def _refusal(problem: str, pointer: str) -> Json:
     return {"type": f"urn:kuayu:problem:{problem}", "title": problem, "status": 422, "retryable": False,
             "errors": [{"pointer": pointer, "detail": "wrong"}]}  # fmt: skip
-
-
-def _at(body: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        try:
-            body = body[int(step) if isinstance(body, list) else step]
-        except (IndexError, KeyError):
-            return None
-    return body

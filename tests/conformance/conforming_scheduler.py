@@ -19,7 +19,6 @@ from kuayu_conformance.checks.scheduling.cluster import ClusterState
 from kuayu_conformance.checks.scheduling.interruptions import LEFT_ALONE
 from kuayu_conformance.checks.scheduling.paths import BITS, Roads
 from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES, take
-from kuayu_conformance.checks.scheduling.references import TWICE, USED
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.testbed.scheduling.bounds import front, instance
 
@@ -38,7 +37,7 @@ def source(change: Change = unchanged, *, decide: bool = True) -> FunctionSource
     """The scheduler, of whose answers something becomes; there need be none to begin with."""
 
     def answer(path: str, body: Json) -> Json:
-        return _problem(path, body) or change(path, body, DECIDES[path](body) if decide else {})
+        return _problem(body) or change(path, body, DECIDES[path](body) if decide else {})
 
     return FunctionSource(answer)
 
@@ -328,14 +327,8 @@ def route(body: Json) -> Json:
 DECIDES: dict[str, Callable[[Json], Json]] = {PLACEMENTS: place, FRONTS: find_front, PLANS: plan, ROUTES: route}
 
 
-def _problem(path: str, body: Json) -> Json | None:
-    """The problem of a request that names nowhere, or one thing twice."""
-    for _, pointer in USED[path]:
-        if _at(body, pointer) == "nowhere":
-            return _refusal("unknown-reference", pointer)
-    for _, pointer, source in TWICE[path]:
-        if (name := _at(body, pointer)) is not None and name == _at(body, source):
-            return _refusal("invalid-body", pointer)
+def _problem(body: Json) -> Json | None:
+    """The problem of a request whose state contradicts itself."""
     return next((_refusal("invalid-body", pointer) for pointer in _contradictions(body.get("state"))), None)
 
 
@@ -363,12 +356,3 @@ def _contradictions(state: Json | None) -> Iterator[str]:
 def _refusal(problem: str, pointer: str) -> Json:
     return {"type": f"urn:kuayu:problem:{problem}", "title": problem, "status": 422, "retryable": False,
             "errors": [{"pointer": pointer, "detail": "wrong"}]}  # fmt: skip
-
-
-def _at(body: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        try:
-            body = body[int(step) if isinstance(body, list) else step]
-        except (IndexError, KeyError):
-            return None
-    return body

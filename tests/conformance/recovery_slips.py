@@ -64,7 +64,7 @@ def _restored(its: Standing, left: Nodes) -> Json | None:
         source = copy["domain"]
         for domain in dict.fromkeys(each["domain"] for each in nodes):
             groups = list(_groups(its, nodes, domain))[: its.job["replicas"]]
-            reached = domain == source or (source, domain) in its.ways
+            reached = domain == source or (source, domain) in its.links_up
             if reached and len(groups) >= its.job["least_replicas"]:
                 made = (placed(number, *names) for number, names in enumerate(groups))
                 return recovery(its.job["id"], "restore", *made, after=max(times, default=0.0), source=source)
@@ -72,7 +72,7 @@ def _restored(its: Standing, left: Nodes) -> Json | None:
 
 
 def _own(its: Standing, replicas: Sequence[int]) -> Nodes:
-    held = (each for replica in replicas for each in its.held.get(replica, ()))
+    held = (each for replica in replicas for each in its.nodes_by_replica.get(replica, ()))
     return [each for each in held if each["condition"] == "fit"]
 
 
@@ -218,7 +218,7 @@ def _in_place(body: Json, told: Json) -> Json:
 
     def change(each: Json) -> Json:
         its = stands[each["job"]]
-        had = {number: [node["id"] for node in nodes] for number, nodes in its.held.items()}
+        had = {number: [node["id"] for node in nodes] for number, nodes in its.nodes_by_replica.items()}
         made = [(one, had.get(one["replica"], [])) for one in each["replicas"]]
         replicas = [{**one, "nodes": ids if len(ids) == len(one["nodes"]) else one["nodes"]} for one, ids in made]
         return {**each, "replicas": replicas}
@@ -232,7 +232,7 @@ def _from_whole(body: Json, told: Json) -> Json:
 
     def change(each: Json) -> Json:
         its = stands[each["job"]]
-        whole = (nodes for number, nodes in its.held.items() if number not in its.broken)
+        whole = (nodes for number, nodes in its.nodes_by_replica.items() if number not in its.broken)
         if each["strategy"] != "replace":
             return each
         pairs = zip(each["replicas"], whole, strict=False)

@@ -25,6 +25,7 @@ def called(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["run", "--target", "http://h", "-o", "x", "--header", "secret"], "not a header", "Name: value"),
         (["run", "--target", "http://h", "-o", "x", "--seed", "1", "--nonce", "y"], "both", "one of them"),
         (["explain", "MET-999"], "no requirement", "list"),
+        (["explain", "res-013"], "RES-013 was withdrawn in version 0.2: COM-042 says the same", "name COM-042 instead"),
         (["explain", "RES-10"], "no requirement RES-10; did you mean RES-010?", "list"),
         (["verify", "x", "--requirement", "COM_8"], "no requirement COM_8; did you mean COM-008?", "list"),
         (["list", "--profile", "SHC"], "no profile SHC; did you mean SCH?", "COM, MET"),
@@ -63,8 +64,8 @@ def test_every_requirement_can_be_listed_and_explained() -> None:
     assert "MET-003" in listed.stdout
     assert "COM-001" not in listed.stdout
     part = called("list", "--profile", "res/COLLECTIVES")
-    assert re.findall(r"RES-\d{3}", part.stdout) == ["RES-010", "RES-013"]
-    assert "RES/shards, RES/collectives" in called("explain", "RES-013").stdout
+    assert re.findall(r"RES-\d{3}", part.stdout) == ["RES-010"]
+    assert "SCH/decisions, SCH/fronts, SCH/plans" in called("explain", "SCH-020").stdout
     explained = called("explain", "met-003").stdout
     assert "数据" in explained
     assert re.search(r"required +at least 98\W%\naim +at least 99\.9\W%\n", explained), "no figure has the unit 1"

@@ -9,7 +9,7 @@ from conformance.conforming_demand import episode
 from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.episode import SetUpFailed
+from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
 
 METHOD = {"name": "babbler", "version": "0"}
@@ -109,7 +109,7 @@ def test_valid_nonsense_is_judged(name: str, seed: int) -> None:
     check = next(check for check in CHECKS if check.name == f"dem_{name}").load()
     try:
         found = list(check.judge(check.observe(episode(f"dem_{name}", Babbler(seed)))))
-    except SetUpFailed:
+    except SetUpFailure:
         return
     assert any(isinstance(each, Claim) and not each.met for each in found) or any(
         isinstance(each, Figure) and each.estimate > 1 for each in found

@@ -181,7 +181,7 @@ def test_a_source_is_asked_for_without_any_of_its_runs(small: Corpus) -> None:
     settings = Settings("stories", "run", full=False, features=frozenset(), limits={}, other_tenant=False)
     served = source()
     found = observe(Episode("dem_law", settings, served))
-    assert len(found.told) == len(small.runs)
+    assert len(found.predictions) == len(small.runs)
     assert [len(body["cases"]) for body in served.bodies] == [4, 3, 3]
     assert [len(body["runs"]) for body in served.bodies] == [6, 6, 6]
     for body in served.bodies:
@@ -191,14 +191,14 @@ def test_a_source_is_asked_for_without_any_of_its_runs(small: Corpus) -> None:
         assert names.isdisjoint(case["id"] for case in body["cases"])
     assert all(
         each.run.step_time is None or each.predicted == pytest.approx(each.run.step_time, rel=0.5)
-        for each in found.told
+        for each in found.predictions
     )
 
 
 @pytest.mark.usefixtures("small")
 def test_a_service_is_told_its_error_on_the_clock_of_the_source() -> None:
     """Half as long as before is an error of a half more, whatever the pace."""
-    conforming = figure(observe(episode("dem_law")).told)
+    conforming = figure(observe(episode("dem_law")).predictions)
 
     def halved(path: str, body: Json, answer: Json) -> Json:
         del path, body
@@ -210,7 +210,7 @@ def test_a_service_is_told_its_error_on_the_clock_of_the_source() -> None:
 
     assert conforming.n == 9
     assert conforming.estimate < 0.3
-    assert figure(observe(episode("dem_law", halved)).told).estimate > 0.35
+    assert figure(observe(episode("dem_law", halved)).predictions).estimate > 0.35
 
 
 def test_a_full_run_leaves_whole_teams_out_too(small: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,8 +247,8 @@ def test_papers_of_a_data_folder_are_asked_for_and_never_sent_nor_judged(tmp_pat
     served = source()
     found = observe(Episode("dem_law", settings, served))
     assert [len(body["runs"]) for body in served.bodies] == [6, 6, 6, 9]
-    assert [each.run.name for each in found.told if not each.counts] == ["OPT-175B"]
-    assert figure(found.told).n == 9
+    assert [each.run.name for each in found.predictions if not each.counts] == ["OPT-175B"]
+    assert figure(found.predictions).n == 9
 
 
 @pytest.mark.usefixtures("small")
@@ -260,4 +260,4 @@ def test_demands_in_another_order_or_of_other_cases_are_refused() -> None:
 
     found = observe(episode("dem_law", reversed_rows))
     assert [refused.source for refused in found.refused] == ["a", "b", "c"]
-    assert not found.told
+    assert not found.predictions

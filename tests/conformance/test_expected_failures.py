@@ -9,7 +9,7 @@ from commands import run as called
 from conformance.rendering.samples import sample
 from mutants.serve import served
 
-from kuayu_conformance.expected_failures import Malformed, entries_of, outcome_of
+from kuayu_conformance.expected_failures import MalformedListError, entries_of, outcome_of
 from kuayu_schemas.registers import requirements
 
 BROKEN, WHOLE = "COM-004", "COM-012"
@@ -92,9 +92,9 @@ def test_a_reason_may_hold_the_sign_of_a_comment(tmp_path: Path) -> None:
     path.write_text("COM-004\tticket GW-1#2   # a comment\n", "utf-8")
     assert [(entry.name, entry.reason) for entry in entries_of(path)] == [("COM-004", "ticket GW-1#2")]
     path.write_bytes(b"COM-004 \xff\n")
-    with pytest.raises(Malformed, match="not UTF-8"):
+    with pytest.raises(MalformedListError, match="not UTF-8"):
         entries_of(path)
-    with pytest.raises(Malformed, match="cannot be read"):
+    with pytest.raises(MalformedListError, match="cannot be read"):
         entries_of(tmp_path / "nowhere")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import kuayu_conformance
 from kuayu_conformance import extras
-from kuayu_conformance.check import Check, Listed
+from kuayu_conformance.check import Check, CheckEntry
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.doctor import diagnose
 from kuayu_conformance.folder import verify, write
@@ -58,7 +58,7 @@ def _names(requirements: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
-def test_a_check_imports_what_its_extra_brings_and_nothing_else_in_whatever_line(check: Listed) -> None:
+def test_a_check_imports_what_its_extra_brings_and_nothing_else_in_whatever_line(check: CheckEntry) -> None:
     found = _numeric(f"kuayu_conformance.checks.{check.module}")
     if check.extra == "simulation":
         assert found, "it is listed with an extra that it does without"
@@ -150,7 +150,7 @@ def test_a_report_whose_checks_need_an_extra_is_not_judged_again_without_it(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would differ, and seem forged."""
-    asked = dataclasses.replace(options, selection=("FCT-007",), profiles=("FCT",))
+    asked = dataclasses.replace(options, selection=("FCT-005",), profiles=("FCT",))
     write(tmp_path, Run(asked, tmp_path, Progress()).execute())
     monkeypatch.setattr(judgement, "lacking", lambda: frozenset({"simulation"}))
     with pytest.raises(TranscriptError, match=r"pip install 'kuayu\[simulation\]' installs it"):
@@ -171,7 +171,7 @@ def test_the_doctor_names_what_is_lacking_and_what_it_is_for(options: Options) -
     def found(asked: Options) -> list[tuple[str, str]]:
         lacking = [each for each in diagnose(asked, machine=False) if each.subject == "extras"]
         assert all(each.well is None for each in lacking), "a run goes on without"
-        return [(each.found, each.hint) for each in lacking]
+        return [(each.observed, each.hint) for each in lacking]
 
     everything = dataclasses.replace(options, selection=())
     [(said, hint)] = found(dataclasses.replace(everything, profiles=("MET",)))

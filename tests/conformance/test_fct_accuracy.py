@@ -25,7 +25,7 @@ def rows(missed: float, domain: str = "first", *, part: str = "domain", days: in
         Row(
             world=day // 5,
             day=day % 5,
-            at=24.0 * day + 6.0 * place,
+            hour=24.0 * day + 6.0 * place,
             domain=domain,
             part=part,
             tenant=-1,

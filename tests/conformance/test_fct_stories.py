@@ -1,7 +1,6 @@
 """The checks of forecasts with a forecaster that keeps to the text, and with ones that do not."""
 
 import gzip
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,18 +8,22 @@ from typing import Any
 import pytest
 from conformance.conforming_forecaster import episode
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.forecast import accuracy as fct_accuracy
 from kuayu_conformance.checks.forecast import accuracy as fct_real
 from kuayu_conformance.checks.forecast import consistency as fct_whole
 from kuayu_conformance.checks.forecast import origins as fct_origins
 from kuayu_conformance.checks.forecast import quantiles as fct_quantiles
-from kuayu_conformance.checks.forecast import references as fct_names
 from kuayu_conformance.checks.forecast import waveforms as fct_peaks
 from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
-from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS, Draft
+from kuayu_conformance.checks.forecast.forecast_requests import (
+    FORECASTS,
+    PEAKS,
+    RESERVATIONS,
+    WAVEFORMS,
+    ForecastRequestBuilder,
+)
 from kuayu_conformance.checks.forecast.origins import Size
-from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, Json
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.testbed.demand.baselines import FILES
 from kuayu_schemas import schema
@@ -35,9 +38,8 @@ def unmet(check: Any, change: Any = None) -> list[str]:
     return [f"{each.expected}: {each.found}" for each in found if isinstance(each, Claim) and not each.met]
 
 
-def test_a_conforming_forecaster_keeps_together_and_knows_names() -> None:
+def test_a_conforming_forecaster_keeps_together() -> None:
     assert unmet(fct_whole) == []
-    assert unmet(fct_names) == []
 
 
 def _point(answer: Json, **members: Any) -> Json:
@@ -93,49 +95,14 @@ def test_who_reserves_more_for_a_milder_promise_is_found() -> None:
     assert any("no more is reserved" in each for each in unmet(fct_whole, change))
 
 
-def test_whoever_answers_what_is_wrong_is_found() -> None:
-    """It is wrong in all the same: two claims are made of each, that it is refused, and that the place is named."""
-    bodies = fct_names.requests(Draft(episode("fct_names").random))
-    careless = episode("fct_names", answer_anything, decide=False, careful=False)
-    right = [(path, careless.ask("POST", path, body)) for path, body in bodies.items()]
-    fault = Fault("a series", INVALID, "/series/1", True, {})
-    wrong = [BadRequest(path, fault, answer) for path, answer in right]
-    assert [each.met for each in fct_names.judge(tuple(wrong)) if isinstance(each, Claim)] == [False] * 2 * len(wrong)
-
-
-def answer_anything(path: str, body: Json, answer: Json) -> Json:
-    """An answer to whatever is asked."""
-    del path, answer
-    return {"revision": body["revision"]}
-
-
-@pytest.mark.parametrize(
-    ("pointer", "within", "named", "met"),
-    [
-        ("/series/1/id", False, "/series/1/id", True),
-        ("/series/1/id", False, "/series/1", False),
-        ("/series/1", True, "/series/1/values/7", True),
-        ("/series/1", True, "/series/10/values", False),
-    ],
-)
-def test_the_place_is_named(pointer: str, within: bool, named: str, met: bool) -> None:
-    refused = {"type": "urn:kuayu:problem:invalid-body", "title": "invalid body", "status": 422, "retryable": False}
-    problem = {**refused, "errors": [{"pointer": named, "detail": "wrong"}]}
-    kind = {"content-type": "application/problem+json"}
-    answer = Answer(0, "POST /v1/forecasts", 422, kind, json.dumps(problem).encode(), "", 0.0, 0.0)
-    fault = Fault("a series, twice", INVALID, pointer, within, {})
-    found = fct_names.judge((BadRequest(fault.what, fault, answer),))
-    assert [each.met for each in found if isinstance(each, Claim)] == [True, met]
-
-
 def test_worlds_are_asked_in_the_order_of_time_and_rows_hold_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fct_accuracy, "QUICK", FEW)
     seen = fct_accuracy.observe(episode("fct_accuracy"))
-    rows = [row for row in seen.made.rows if row.part == "domain"]
+    rows = [row for row in seen.forecasts.rows if row.part == "domain"]
     assert len(rows) == 3 * 5 * 2
-    assert [row.at for row in rows] == sorted(row.at for row in rows) or len({row.horizon for row in rows}) > 1
-    assert seen.made.asked == 3
-    assert not seen.made.refused
+    assert [row.hour for row in rows] == sorted(row.hour for row in rows) or len({row.horizon for row in rows}) > 1
+    assert seen.forecasts.requests == 3
+    assert not seen.forecasts.refused
     assert all(row.truth >= 0.0 and len(row.quantiles) == 7 for row in rows)
     again = fct_accuracy.observe(episode("fct_accuracy"))
     assert again == seen, "the nonce and the answers alone decide"
@@ -158,7 +125,7 @@ def test_reservations_and_quantiles_of_a_conforming_forecaster(monkeypatch: pyte
 
 def test_forecasts_that_lack_a_level_are_none() -> None:
     made = episode("said")
-    request = fct_names.requests(Draft(made.random))[FORECASTS]
+    request = next(body for _, body in fct_whole.questions(ForecastRequestBuilder(made.random)))
     answer = made.ask("POST", FORECASTS, request)
     assert fct_origins.said(answer, request) is not None
     assert fct_origins.said(answer, {**request, "levels": [0.1, 0.5]}) is None
@@ -166,16 +133,14 @@ def test_forecasts_that_lack_a_level_are_none() -> None:
 
 
 def test_every_request_is_valid_by_the_schema_of_requests() -> None:
-    """But those of which one thing is wrong."""
-    draft = Draft(episode("valid").random)
+    draft = ForecastRequestBuilder(episode("valid").random)
     named = {
         FORECASTS: "ForecastRequest",
         RESERVATIONS: "ReservationRequest",
         WAVEFORMS: "WaveformRequest",
         PEAKS: "PeakRequest",
-        PHASES: "PhaseRequest",
     }
-    made = [*fct_names.requests(draft).items(), (RESERVATIONS, fct_whole.reservations(draft))]
+    made = [(RESERVATIONS, fct_whole.reservations(draft))]
     made += [(FORECASTS, body) for _, body in fct_whole.questions(draft)]
     made += [(WAVEFORMS, fct_waveforms.request(draft, number)[1]) for number in range(9)]
     made += [(PEAKS, fct_peaks.peak_request(draft)[2]) for _ in range(9)]

@@ -17,7 +17,7 @@ from kuayu_conformance.run.agreement import Contradiction
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import FILE_NAME, PLAIN, request_digest, unpack_request
 
-ASKED = ("COM-012", "DEM-006", "RES-013", "IDX-001")
+ASKED = ("COM-012", "SCH-020", "RES-015", "IDX-001")
 """Behaviour, decisions, and a figure, with requests that are long, short, and without a body."""
 
 
@@ -128,7 +128,7 @@ def test_what_was_played_is_kept_and_cannot_be_told_otherwise(copy: Path) -> Non
 
 
 def test_a_run_that_was_broken_off_keeps_requests_when_it_is_gone_on_with(options: Options, tmp_path: Path) -> None:
-    begun = replace(options, selection=("DEM-006", "IDX-001"))
+    begun = replace(options, selection=("SCH-020", "IDX-001"))
     cut_short(begun, tmp_path, answers=2)
     gone_on(begun, tmp_path, full_requests=False)
     assert agrees(tmp_path)
@@ -138,7 +138,7 @@ def test_a_run_that_was_broken_off_keeps_requests_when_it_is_gone_on_with(option
 
 
 def test_requests_cannot_be_kept_of_half_a_run(options: Options, tmp_path: Path) -> None:
-    begun = replace(options, selection=("DEM-006",), full_requests=False)
+    begun = replace(options, selection=("SCH-020",), full_requests=False)
     cut_short(begun, tmp_path, answers=2)
     with pytest.raises(Contradiction, match="begun without --full-requests"):
         gone_on(begun, tmp_path, full_requests=True)

@@ -148,7 +148,7 @@ def test_a_run_called_off_or_killed_leaves_a_whole_archive_and_a_resumed_one_goe
     assert entries[: len(before)] == before
     assert len(entries) == len(service.asked)
 
-    plain = replace(options, selection=("COM-012", "DEM-006"))
+    plain = replace(options, selection=("COM-012", "SCH-020"))
     service.asked.clear()
     service.hold_back(3, "POST", *DECISIONS)
     killed(plain, service, tmp_path / "killed", *begun(plain), "--har", str(har))

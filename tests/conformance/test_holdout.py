@@ -145,7 +145,7 @@ def test_errors_are_relative_to_what_was_measured() -> None:
 
 def test_a_summary_by_hand() -> None:
     summary = Summary.of([pair(1.0), pair(1.05), pair(1.3), pair(0.8)])
-    assert (summary.pairs, summary.near, summary.held) == (4, 0.5, 0.5)
+    assert (summary.pairs, summary.near, summary.covered) == (4, 0.5, 0.5)
     assert summary.mean == pytest.approx(fmean([0, 0.05, 0.3, 0.2]))
     assert summary.median == pytest.approx(0.125)
     assert summary.ninetieth == pytest.approx(0.3)

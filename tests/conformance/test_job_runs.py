@@ -18,6 +18,7 @@ from minimal_server.service import MinimalServer
 from mutants import accounts as wrong_accounts
 from mutants import elastic as wrong_elastic
 from mutants import jobs as wrong_jobs
+from mutants import serving as wrong_serving
 from mutants.declaration import DECLARED, Mutant
 from typing_extensions import override
 
@@ -27,16 +28,17 @@ from kuayu_conformance.checks.jobs import elastic as job_elastic
 from kuayu_conformance.checks.jobs import order as job_order
 from kuayu_conformance.checks.jobs import quotas as job_quotas
 from kuayu_conformance.checks.jobs import runs as job_runs
+from kuayu_conformance.checks.jobs import serving as job_serving
 from kuayu_conformance.checks.jobs import submission as job_submission
 from kuayu_conformance.checks.jobs.job_domains import Moment
-from kuayu_conformance.checks.jobs.runs import STORIES, JobRuns, Story, judge, observe
+from kuayu_conformance.checks.jobs.runs import STORIES, JobHistory, JobRuns, judge, observe
 from kuayu_conformance.episode import FellBehind, NotTestable
 from kuayu_conformance.episode import Request as Asked
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run.runner import Options, Progress, Run
 
-CHECKS = (job_submission, job_runs, job_order, job_accounts, job_quotas, job_elastic)
-WRONG_IN = {wrong_jobs.__name__, wrong_accounts.__name__, wrong_elastic.__name__}
+CHECKS = (job_submission, job_runs, job_order, job_accounts, job_quotas, job_elastic, job_serving)
+WRONG_IN = {each.__name__ for each in (wrong_jobs, wrong_accounts, wrong_elastic, wrong_serving)}
 WRONG = [mutant for mutant in DECLARED.values() if mutant.service.__module__ in WRONG_IN]
 
 
@@ -220,11 +222,11 @@ def test_any_half_life_will_do() -> None:
 # What the judge makes of things that no service did
 
 
-def story(sound: JobRuns, kind: str) -> Story:
+def story(sound: JobRuns, kind: str) -> JobHistory:
     return next(story for story in sound.stories if story.kind == kind)
 
 
-def with_story(sound: JobRuns, changed: Story) -> JobRuns:
+def with_story(sound: JobRuns, changed: JobHistory) -> JobRuns:
     stories = tuple(changed if story.kind == changed.kind else story for story in sound.stories)
     return replace(sound, stories=stories)
 

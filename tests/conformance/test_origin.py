@@ -41,7 +41,7 @@ from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.sealing import FILE_NAME as SIGNATURE
 from kuayu_conformance.sealing import sign
-from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, make_keys, public_part
+from kuayu_conformance.signing import PrivateKey, PublicKey, SigningError, make_keys, public_part
 from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError
 
 ROOT = Path(__file__).parents[2]
@@ -405,14 +405,14 @@ def test_several_sign_and_none_twice(folder: Path, keys: Mapping[str, Path]) -> 
 def test_what_is_no_whole_report_is_not_signed(folder: Path, keys: Mapping[str, Path]) -> None:
     key, lines = PrivateKey.read(keys[VENDOR]), lines_of(folder)
     put(folder, [edited(lines[0], started_at="2020-01-01T00:00:00.000Z"), *lines[1:]])
-    with pytest.raises(Refused, match="line 1 does not follow"):
+    with pytest.raises(SigningError, match="line 1 does not follow"):
         sign(folder, key, datetime.now(UTC))
     put(folder, with_links_anew([edited(lines[0], started_at="2020-01-01T00:00:00.000Z"), *lines[1:]]))
-    with pytest.raises(Refused, match="names another transcript"):
+    with pytest.raises(SigningError, match="names another transcript"):
         sign(folder, key, datetime.now(UTC))
     put(folder, lines)
     (folder / "report.json").unlink()
-    with pytest.raises(Refused, match="no report that can be read"):
+    with pytest.raises(SigningError, match="no report that can be read"):
         sign(folder, key, datetime.now(UTC))
     assert not (folder / SIGNATURE).exists()
 
@@ -463,7 +463,7 @@ def test_an_old_or_a_later_challenge_does_not_fit_a_run(
     brief: Options, keys: Mapping[str, Path], tmp_path: Path, valid: timedelta, ago: timedelta, cause: str
 ) -> None:
     file = issued(keys, tmp_path / "challenge.json", valid, ago)
-    with pytest.raises(Refused):
+    with pytest.raises(SigningError):
         asked_for(file, None, None, resume=False)
     asked = asked_for(file, None, None, resume=True)  # as somebody does who leaves the check out
     folder = made(replace(brief, nonce=asked.nonce, origin=asked.origin), tmp_path / "report")
@@ -599,7 +599,7 @@ def test_where_the_library_is_not_installed_the_extra_is_named(challenged: Path,
 
 @pytest.mark.parametrize("text", ["", "7", "0d", "7 days", "d", "-1h", "999999d"])
 def test_a_validity_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SigningError) as refused:
         validity(text)
     assert refused.value.hint == "write it as 90m, 12h, 7d or 2w"
 

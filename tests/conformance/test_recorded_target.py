@@ -33,7 +33,7 @@ STATELESS = (
     "DEM-004",
     "FCT-006",
     "RES-012",
-    "RES-013",
+    "COM-042",
     "RES-014",
 )
 """Of what each answer follows from its request alone, some of each profile."""

@@ -20,7 +20,7 @@ from kuayu_conformance.checks.resilience.adjustment_gain import (
     AdjustmentExchange,
     AdjustmentWindow,
     AdjustmentWindows,
-    Film,
+    JobTrace,
     calm,
     judge,
     named,
@@ -270,7 +270,7 @@ def window(losses: Sequence[float], seconds: Sequence[float]) -> AdjustmentWindo
     pairs = zip(losses, seconds, strict=True)
     its = tuple(Disturbance(Event(100.0, RISE, 0, 1.5), 200.0, one, other, 1) for one, other in pairs)
     scores = dict.fromkeys((SERVICE, *ADJUSTERS), Score(its, 0.9))
-    return AdjustmentWindow(("a",), 1, (), scores, Film(1, {}, {}, ()))
+    return AdjustmentWindow(("a",), 1, (), scores, JobTrace(1, {}, {}, ()))
 
 
 def judged(losses: Sequence[float], seconds: Sequence[float]) -> list[Finding]:
@@ -326,7 +326,7 @@ def test_a_disturbance_is_missed_where_some_of_what_changed_was_never_named() ->
         heard(208.0, changed=[other]),
         heard(304.0),
     )
-    played = AdjustmentWindow(("a", "b"), 5, asked, {SERVICE: Score(its, 1.0)}, Film(0, {}, {}, ()))
+    played = AdjustmentWindow(("a", "b"), 5, asked, {SERVICE: Score(its, 1.0)}, JobTrace(0, {}, {}, ()))
     rises, slows, falls = (named([played], kind) for kind in (RISE, SLOW, FALL))
     assert (rises.missed.times, rises.missed.of, rises.after_s) == (0, 1, 8.0)
     assert (slows.missed.times, slows.missed.of, slows.after_s) == (1, 1, None)
@@ -341,7 +341,7 @@ def test_minutes_are_calm_where_all_of_their_questions_are() -> None:
     stirred = [*quiet[:14], heard(0.0, changed=["something"]), *quiet[:20]]
     acting = [*quiet[:3], heard(0.0, acted=True), *quiet[:11]]
     windows = [
-        AdjustmentWindow(("a",), 1, tuple(each), {SERVICE: Score((), 1.0)}, Film(0, {}, {}, ()))
+        AdjustmentWindow(("a",), 1, tuple(each), {SERVICE: Score((), 1.0)}, JobTrace(0, {}, {}, ()))
         for each in (quiet, stirred, acting)
     ]
     assert (calm(windows).of, calm(windows).times) == (4, 1)

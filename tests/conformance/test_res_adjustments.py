@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience.adjustment_invariants import Draft, deviations, divided, unsound_jobs, untimely
+from kuayu_conformance.checks.resilience.adjustment_invariants import (
+    AdjustmentRequestBuilder,
+    deviations,
+    divided,
+    unsound_jobs,
+    untimely,
+)
 from kuayu_conformance.checks.resilience.adjustments import QUESTIONS, judge, observe, questions
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.adjustment.law import Motion, jobs, levels
@@ -343,7 +349,7 @@ def test_each_hard_question_catches_somebody() -> None:
 
 def test_questions_have_in_them_what_is_hard_about_them() -> None:
     def drawn(what: str) -> Json:
-        return QUESTIONS[what](Draft(random.Random(3)))
+        return QUESTIONS[what](AdjustmentRequestBuilder(random.Random(3)))
 
     def motions(body: Json) -> set[Motion]:
         return {each.motion for each in levels(body)}
@@ -406,7 +412,7 @@ def test_parts_are_divided_so_that_all_have_one_and_none_is_lost(total: int, spe
 @given(st.integers(0, 2**32), st.integers(2, 5))
 def test_whoever_keeps_to_the_text_is_sound_whatever_comes(seed: int, count: int) -> None:
     chance = random.Random(seed)
-    draft = Draft(chance, count)
+    draft = AdjustmentRequestBuilder(chance, count)
     running = [
         draft.job(chance.sample(draft.domains, chance.randint(1, count)), step=chance.uniform(0.5, 4.0))
         for _ in range(3)

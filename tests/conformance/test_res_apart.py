@@ -70,7 +70,7 @@ def test_a_target_that_takes_long_to_answer_is_given_its_time() -> None:
 
 
 def test_stories_show_what_they_are_about(sound: PartitionedJobs) -> None:
-    begun = [turn for story in sound.stories for turn in story.turns if turn.runs]
+    begun = [turn for story in sound.stories for turn in story.transitions if turn.runs]
     assert len(begun) > 5 * len(sound.stories) // 2
     assert {turn.place[1] for turn in begun} == {0, 1}  # placements and alternatives
     for story in sound.stories:
@@ -79,8 +79,8 @@ def test_stories_show_what_they_are_about(sound: PartitionedJobs) -> None:
 
 def test_an_episode_is_the_same_when_it_is_told_again(sound: PartitionedJobs) -> None:
     again = played()
-    assert [[turn.place for turn in story.turns] for story in again.stories] == [
-        [turn.place for turn in story.turns] for story in sound.stories
+    assert [[turn.place for turn in story.transitions] for story in again.stories] == [
+        [turn.place for turn in story.transitions] for story in sound.stories
     ]
 
 

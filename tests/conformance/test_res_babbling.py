@@ -15,7 +15,7 @@ from kuayu_conformance.checks.resilience import shard_plans as res_plans
 from kuayu_conformance.checks.resilience import shards as res_shards
 from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.checks.resilience.shard_windows import Extent
-from kuayu_conformance.episode import SetUpFailed
+from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.testbed.transfers.shard_simulation import MILD
 from kuayu_schemas import schema
@@ -85,7 +85,7 @@ def test_nonsense_is_found_and_nothing_stumbles(name: str, seed: int, monkeypatc
     made = episode(f"res_{name}", Babbler(seed))
     try:
         found = list(check.judge(check.observe(made)))
-    except SetUpFailed:
+    except SetUpFailure:
         return
     assert found
     assert all(isinstance(each, Claim | Figure) for each in found)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.backups import (
     QUESTIONS,
-    Draft,
+    BackupRequestBuilder,
     backup_deviations,
     fewest,
     judge,
@@ -246,7 +246,7 @@ def test_each_hard_question_catches_somebody() -> None:
 
 
 def test_hard_questions_are_what_they_are_called() -> None:
-    drawn = {what: make(Draft(random.Random(7))) for what, make in QUESTIONS.items()}
+    drawn = {what: make(BackupRequestBuilder(random.Random(7))) for what, make in QUESTIONS.items()}
     assert max(mean_of(each) for each in drawn["many failures"]["domains"]) > 5e4
     assert {mean_of(each) for each in drawn["nothing that can fail"]["domains"]} == {0.0}
     step = drawn["a risk at a step"]

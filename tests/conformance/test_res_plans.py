@@ -9,7 +9,13 @@ from conformance.conforming_shards import Change, episode, plan, unchanged
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import shard_plans as res_plans
-from kuayu_conformance.checks.resilience.shard_plans import QUESTIONS, Draft, judge, observe, questions
+from kuayu_conformance.checks.resilience.shard_plans import (
+    QUESTIONS,
+    ShardPlanRequestBuilder,
+    judge,
+    observe,
+    questions,
+)
 from kuayu_conformance.checks.resilience.shard_windows import Extent, faults
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.transfers.shard_simulation import MILD
@@ -45,7 +51,7 @@ def test_hard_questions_are_valid_and_conforming_plans_for_them_sound(seed: int)
 
 
 def test_hard_questions_are_what_they_are_called() -> None:
-    drawn = {what: make(Draft(random.Random(7))) for what, make in QUESTIONS.items()}
+    drawn = {what: make(ShardPlanRequestBuilder(random.Random(7))) for what, make in QUESTIONS.items()}
     assert len(drawn["gaps"]["streams"][0]["missing"]) == 6
     assert not any(link["up"] for link in drawn["all links out"]["links"])
     assert drawn["no room"]["rooms"][0]["domain"] != drawn["no room"]["streams"][0]["target"]

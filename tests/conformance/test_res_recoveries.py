@@ -17,7 +17,7 @@ from kuayu_conformance.checks.resilience.recovery_invariants import (
     FAILED,
     UNKNOWN,
     UNREACHABLE,
-    Draft,
+    FailoverRequestBuilder,
     deviations,
     fenced,
     standings,
@@ -312,7 +312,7 @@ def test_each_hard_question_catches_somebody() -> None:
 
 def test_questions_leave_no_way_but_to_wait_where_that_is_what_is_hard_about_them() -> None:
     for what in ("free nodes scattered over domains", "a copy out of reach", "a job that nobody knows to be fenced"):
-        body = QUESTIONS[what](Draft(random.Random(3)))
+        body = QUESTIONS[what](FailoverRequestBuilder(random.Random(3)))
         assert [each["strategy"] for each in plan(body)["recoveries"]] == ["wait"], what
 
 
@@ -350,11 +350,11 @@ def test_slips_that_show_only_in_the_window_are_counted_there(monkeypatch: pytes
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 4))
 def test_whoever_keeps_to_the_text_is_sound_however_nodes_fail(seed: int, replicas: int, each: int) -> None:
     chance = random.Random(seed)
-    draft = Draft(chance)
+    draft = FailoverRequestBuilder(chance)
     jobs = [draft.job(replicas, chance.randint(1, replicas), each) for _ in range(3)]
     kinds: list[Json | None] = [{}, {}, {}, None, FAILED, UNREACHABLE, UNKNOWN, fenced(chance.uniform(0.0, 99.0))]
     places = [(replica, number) for replica in range(replicas) for number in range(each)]
-    nodes = [one for job in jobs for one in draft.held(job, {place: chance.choice(kinds) for place in places})]
+    nodes = [one for job in jobs for one in draft.nodes_of(job, {place: chance.choice(kinds) for place in places})]
     nodes += [one for domain in draft.domains for one in draft.free(domain, chance.randrange(9))]
     body = draft.request(jobs, nodes)
     told = plan(body)

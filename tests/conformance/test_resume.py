@@ -31,11 +31,12 @@ from kuayu_conformance.run.resumption import ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Transcript
+from kuayu_schemas.models import Verdict
 
-WRITING, DECIDING, BEHIND = "COM-012", "DEM-006", "RES-013"
+WRITING, DECIDING, BEHIND = "COM-012", "SCH-020", "RES-015"
 """Requirements whose checks make things at the target, ask for decisions, and ask for others after these."""
 
-DECISIONS = ("/v1/training-demands", "/v1/layouts", "/v1/task-sizes")
+DECISIONS = ("/v1/placements", "/v1/pareto-fronts", "/v1/allocation-plans")
 
 Asked = tuple[str, str, bytes]
 
@@ -175,7 +176,7 @@ def cut_short(options: Options, folder: Path, answers: int) -> None:
     Run(options, folder, Progress()).execute()
     path = folder / FILE_NAME
     lines = path.read_bytes().splitlines(keepends=True)
-    theirs = [number for number, line in enumerate(lines) if json.loads(line).get("episode") == "dem_names"]
+    theirs = [number for number, line in enumerate(lines) if json.loads(line).get("episode") == "sch_contradictions"]
     path.write_bytes(b"".join(lines[: theirs[answers - 1] + 1]))
 
 
@@ -232,13 +233,15 @@ def test_a_run_killed_amid_decisions_asks_for_the_rest_and_comes_to_the_same_rep
 
     service.hold_back(7, "POST", *DECISIONS)
     killed(options, service, broken)
-    answered = sum("status" in event for event in Transcript.read(broken, broken_off=True).episodes["dem_names"])
+    answered = sum(
+        "status" in event for event in Transcript.read(broken, broken_off=True).episodes["sch_contradictions"]
+    )
     assert answered >= 7
     assert not (broken / "report.json").exists()
 
     going_on = resumed(options, broken)
     assert going_on.returncode == 0, going_on.stderr
-    assert f"dem_names goes on after {answered} answers" in going_on.stderr
+    assert f"sch_contradictions goes on after {answered} answers" in going_on.stderr
     decisions = [asked for asked in service.asked if asked[0] == "POST" and asked[1] in DECISIONS]
     assert len(decisions) == through.total() + 1, "only the one that was not answered is asked once more"
     assert Counter(decisions).most_common(2)[0][1] == 2
@@ -313,7 +316,9 @@ def test_a_last_line_that_was_cut_off_is_dropped(service: Watched, options: Opti
     gone_on(options, tmp_path)
     lines = path.read_bytes().splitlines()
     numbers = [
-        event["number"] for event in map(json.loads, lines) if event.get("episode") == "dem_names" and "number" in event
+        event["number"]
+        for event in map(json.loads, lines)
+        if event.get("episode") == "sch_contradictions" and "number" in event
     ]
     assert numbers == list(range(len(numbers)))
     assert service.number_of("POST", *DECISIONS) == len(numbers) - 6
@@ -330,7 +335,7 @@ def test_the_last_request_is_sent_again_where_no_answer_came(options: Options, t
     gone_on(options, tmp_path)
     assert verdicts(tmp_path) == {"pass"}
     assert b"ReadError: gone" in path.read_bytes()
-    assert [mention["again"] for mention in report_in(tmp_path)["resumptions"]] == [["dem_names"]]
+    assert [mention["again"] for mention in report_in(tmp_path)["resumptions"]] == [["sch_contradictions"]]
     assert agrees(tmp_path)
 
 
@@ -351,6 +356,22 @@ def test_a_run_that_was_called_off_keeps_what_had_ended(service: Watched, option
     assert agrees(tmp_path)
 
 
+def test_who_calls_off_the_removal_too_is_told_what_had_ended(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def impatient(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "_clean", impatient)
+    run = Run(options, tmp_path, Impatient(2))
+    with pytest.raises(KeyboardInterrupt):
+        run.execute()
+    assert not run.cleaned
+    report = run.so_far()
+    assert report is not None
+    assert any(result.verdict is Verdict.pass_ for result in report.results)
+
+
 def test_a_target_that_goes_away_breaks_the_run_off(
     service: Watched, options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,7 +388,7 @@ def test_a_target_that_goes_away_breaks_the_run_off(
                 leave.close()
 
     leave = _Leave(serving(service, port))
-    with pytest.raises(TargetGone, match="dem_names"):
+    with pytest.raises(TargetGone, match="sch_contradictions"):
         Run(fleeting, tmp_path, Leaving()).execute()
     with pytest.raises(runner.TargetUnreachable, match="does not answer"):
         ResumedRun(fleeting, tmp_path, Progress()).execute()
@@ -394,7 +415,7 @@ class _Leave:
     ("given", "cause"),
     [
         ({"level": "full"}, "begun with --level quick, not full"),
-        ({"selection": ("COM-008",)}, "begun with --requirement COM-012, DEM-006, RES-013, not COM-008"),
+        ({"selection": ("COM-008",)}, "begun with --requirement COM-012, RES-015, SCH-020, not COM-008"),
         ({"profiles": ("DEM",)}, "begun with --profile of none in particular, not DEM"),
         ({"target": "http://127.0.0.1:9"}, "not http://127.0.0.1:9"),
         ({"other_headers": {}}, "begun with credentials of a second tenant, and is to go on without them"),
@@ -479,7 +500,7 @@ def test_a_run_is_held_against_the_epoch_in_which_it_was_last_gone_on_with(
     gone_on(options, tmp_path)
     path = tmp_path / FILE_NAME
     lines = path.read_bytes().splitlines(keepends=True)
-    theirs = [number for number, line in enumerate(lines) if json.loads(line).get("episode") == "dem_names"]
+    theirs = [number for number, line in enumerate(lines) if json.loads(line).get("episode") == "sch_contradictions"]
     path.write_bytes(b"".join(lines[: theirs[12] + 1]))
     service.epoch = first
     gone_on(options, tmp_path)

@@ -164,11 +164,12 @@ def test_what_keeps_a_target_busy_comes_when_the_worlds_that_time_it_are_through
 def test_heavy_checks_go_side_by_side_but_for_those_that_look_at_the_clock(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two that only compute meet; what looks at the clock begins when both have ended."""
+    """Two that only compute meet; what looks at the clock has ended by then, all of it."""
     meeting, under_way = threading.Barrier(2, timeout=30), set[str]()
     beside: dict[str, set[str]] = {}
 
     def computed(episode: Episode) -> None:
+        assert beside.keys() == {"first clock", "second clock"}
         under_way.add(episode.name)
         meeting.wait()
         under_way.discard(episode.name)

@@ -16,7 +16,7 @@ from kuayu_conformance.checks.scheduling.cluster import ClusterState
 from kuayu_conformance.checks.scheduling.explanations import crossroads, open_field, run_alone
 from kuayu_conformance.checks.scheduling.pareto import coverage, distance, hypervolume, small
 from kuayu_conformance.checks.scheduling.paths import Roads, congested
-from kuayu_conformance.checks.scheduling.placement_requests import Draft, alone
+from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder, alone
 from kuayu_conformance.checks.scheduling.similarity import spread
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_schemas import schema
@@ -270,7 +270,7 @@ def test_states_are_valid_and_hold_together(name: str) -> None:
     made = {"crowd": lambda d: crowd(d, 20), "open field": open_field, "crossroads": crossroads,
             "small": lambda d: small(d, 4), **TRAPS}[name]  # fmt: skip
     for seed in range(3):
-        state = made(Draft(random.Random(seed)))
+        state = made(StateBuilder(random.Random(seed)))
         assert not schema.errors("PlacementRequest", {"state": state})
         _hangs_together(state)
 
@@ -294,7 +294,7 @@ def _hangs_together(state: Json) -> None:
 
 def test_a_stream_shows_a_new_state_each_minute_in_which_nothing_is_held_twice() -> None:
     scale = Scale(domains=5, nodes=10, running=100, waiting=40)
-    states = [json.loads(text)["state"] for text in islice(Stream(Draft(random.Random(1)), scale), 12)]
+    states = [json.loads(text)["state"] for text in islice(Stream(StateBuilder(random.Random(1)), scale), 12)]
     for state in states:
         assert not schema.errors("PlacementRequest", {"state": state})
         _hangs_together(state)

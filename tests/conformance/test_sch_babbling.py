@@ -10,7 +10,7 @@ from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES
 from kuayu_conformance.checks.scheduling.stream import Scale
-from kuayu_conformance.episode import SetUpFailed
+from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
 
 METHOD = {"name": "babbler", "version": "0"}
@@ -150,7 +150,7 @@ def test_valid_nonsense_is_judged(name: str, seed: int, monkeypatch: pytest.Monk
     check = next(check for check in CHECKS if check.name == f"sch_{name}").load()
     try:
         found = list(check.judge(check.observe(episode(name, Babbler(seed), decide=False))))
-    except SetUpFailed:
+    except SetUpFailure:
         return
     assert any(isinstance(each, Claim) and not each.met for each in found) or any(
         isinstance(each, Figure) and each.misses for each in found

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.scheduling import coordination as sch_coordination
-from kuayu_conformance.checks.scheduling.coordination import AllocationOutcomes, Scripts, judge, observe
+from kuayu_conformance.checks.scheduling.coordination import AllocationOutcomes, AllocationScenarios, judge, observe
 from kuayu_conformance.checks.scheduling.ledger import Site
 from kuayu_conformance.episode import Episode, Request, Settings, Taken, describe
 from kuayu_conformance.findings import Claim, Figure
@@ -116,7 +116,7 @@ def sound() -> AllocationOutcomes:
 
 def test_a_sound_service_passes(sound: AllocationOutcomes) -> None:
     assert unmet(sound) == set()
-    assert len({story.script.kind for story in sound.stories}) == 8
+    assert len({story.scenario.kind for story in sound.stories}) == 8
     places = [place for story in sound.stories for site in story.taken.values() for place in site]
     assert {devices for _, _, devices in places} >= {1, 4, 8}
 
@@ -131,7 +131,7 @@ def test_nothing_is_left_behind(sound: AllocationOutcomes) -> None:
 @pytest.mark.parametrize("nonce", [f"seed-{number}" for number in range(8)])
 def test_allocations_that_are_held_together_never_name_one_node(nonce: str) -> None:
     episode = Episode("sch_coordination", Settings(nonce, "run", False, frozenset(), {}, False), Timed(MinimalServer))
-    told = list(sch_coordination.ordinary(Scripts(episode), 270))
+    told = list(sch_coordination.ordinary(AllocationScenarios(episode), 270))
     for begin in range(0, len(told), sch_coordination.BATCH):
         named = [
             (share["domain"], share["accelerator"], row["node"])
@@ -144,21 +144,21 @@ def test_allocations_that_are_held_together_never_name_one_node(nonce: str) -> N
 
 def test_an_episode_is_the_same_when_it_is_told_again(sound: AllocationOutcomes) -> None:
     again = played()
-    assert [story.script for story in again.stories] == [story.script for story in sound.stories]
-    assert [[deed.outcome for deed in story.deeds] for story in again.stories] == [
-        [deed.outcome for deed in story.deeds] for story in sound.stories
+    assert [story.scenario for story in again.stories] == [story.scenario for story in sound.stories]
+    assert [[deed.outcome for deed in story.steps] for story in again.stories] == [
+        [deed.outcome for deed in story.steps] for story in sound.stories
     ]
 
 
 def test_patience_does_not_count_but_what_comes_on_top_does(sound: AllocationOutcomes) -> None:
-    silent = [story for story in sound.stories if story.script.kind.startswith("silent")]
+    silent = [story for story in sound.stories if story.scenario.kind.startswith("silent")]
     assert len(silent) == 6
     assert all(story.seconds < 0.3 for story in silent)
 
 
 def test_a_service_is_judged_by_its_slowest_hundredth(sound: AllocationOutcomes) -> None:
     assert figure(sound).bound == 3600.0  # so few do not support a bound of that
-    story = next(story for story in sound.stories if story.script.kind == "plain")
+    story = next(story for story in sound.stories if story.scenario.kind == "plain")
     many = AllocationOutcomes(tuple(replace(story, seconds=0.1) for _ in range(600)))
     late = replace(story, seconds=2.1)
     assert figure(AllocationOutcomes((*many.stories, late))).bound == 0.1

@@ -163,7 +163,7 @@ def test_questions_that_are_not_answered_count() -> None:
 
 def test_three_figures_share_the_level() -> None:
     o = observed({"period": 740.0}, rough=ROUGH)
-    held = kpis(PLAN, o.windows, o.grid).held
+    held = kpis(PLAN, o.windows, o.grid).verdicts
     assert held["SCH-004"].level == held["SCH-005"].level == pytest.approx(0.05 / 3), "proven at a third of it"
     assert held["SCH-003"].level == pytest.approx(0.05), "the other two leave it theirs"
 

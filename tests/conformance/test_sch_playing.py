@@ -29,8 +29,7 @@ from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.resumed_source import TakenUp
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_conformance.testbed.scheduling.windows import Cohort, Played, play_window
 from kuayu_conformance.transcript import TranscriptError, request_digest
 
@@ -158,7 +157,7 @@ def test_the_same_answers_lead_to_the_same_questions_with_and_without_a_cache(
     questions = [event["request"] for events in first.live.branches.values() for event in events]
     assert [digest(each) for each in second.requests] == questions
     assert one == other == fresh
-    assert one.asked == len(questions) > 0
+    assert one.requests == len(questions) > 0
     assert one.bad_answers == 0
 
 
@@ -195,7 +194,7 @@ def test_whoever_judges_takes_windows_from_what_was_kept_and_plays_those_that_ar
         again = episode(source, kept=KeptScores.of(first.kept, spot_checks=spot_checks), run="another process")
         assert sch_gains.observe(again) == one
         assert bool(played) == plays
-        assert [answer.status for _, answer in again.exchanges] == [200] * one.asked
+        assert [answer.status for _, answer in again.exchanges] == [200] * one.requests
 
 
 def test_a_run_that_was_broken_off_goes_on_in_the_middle_of_its_windows(first: Run) -> None:
@@ -213,7 +212,7 @@ def test_a_run_that_was_broken_off_goes_on_in_the_middle_of_its_windows(first: R
     assert {name: len(its) for name, its in second.branches.items() if name not in stand} == {
         name: len(its) for name, its in whole.items() if name not in stand
     }
-    assert len(again.exchanges) == one.asked
+    assert len(again.exchanges) == one.requests
 
 
 def test_going_on_takes_windows_that_had_ended_from_what_was_kept(
@@ -236,7 +235,7 @@ def test_going_on_takes_windows_that_had_ended_from_what_was_kept(
     assert [len(its) for its in second.branches.values()][1:] == [
         len(whole[name]) - (half if name == names[1] else 0) for name in names[1:]
     ]
-    assert len(again.exchanges) == one.asked
+    assert len(again.exchanges) == one.requests
 
 
 def test_answers_that_were_altered_are_not_passed_over(monkeypatch: pytest.MonkeyPatch, first: Run) -> None:

@@ -44,7 +44,6 @@ def unmet(found: Iterable[Finding]) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "figure"),
     [
-        ("sch_names", None),
         ("sch_contradictions", None),
         ("sch_nodes", None),
         ("sch_interruptions", None),
@@ -69,7 +68,7 @@ def test_a_scheduler_that_keeps_to_the_text_is_found_to(name: str, figure: float
 @pytest.mark.parametrize(
     "name",
     [
-        *("sch_names", "sch_contradictions", "sch_nodes", "sch_interruptions", "sch_overtaking"),
+        *("sch_contradictions", "sch_nodes", "sch_interruptions", "sch_overtaking"),
         *("sch_soundness", "sch_routes", "sch_plans", "sch_near"),
     ],
 )

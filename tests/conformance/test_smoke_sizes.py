@@ -41,7 +41,7 @@ def test_a_size_follows_from_the_level(full: bool, smoke: bool, size: int) -> No
 def test_percentiles_have_a_bound() -> None:
     assert bound_of(TIMED_OF_99, 0.99) == TIMED_OF_99
     assert sch_latency.DECISIONS_SMOKE >= TIMED_OF_99
-    scripts = sch_coordination.Scripts(episode())
+    scripts = sch_coordination.AllocationScenarios(episode())
     told = [script for group in sch_coordination._silent(scripts) for script in group]
     told += sch_coordination.ordinary(scripts, sch_coordination.SMOKE)
     assert sum(script.committed is not None for script in told) >= TIMED_OF_99

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.run.stream_follower import Followed
+from kuayu_conformance.run.stream_follower import StreamFollower
 from kuayu_conformance.streams import Comment, Reader, StreamEvent, lines
 
 
@@ -89,7 +89,7 @@ def client() -> Iterator[httpx.Client]:
 
 
 def test_a_live_stream_is_followed_while_others_work_and_hung_up_from_here(client: httpx.Client) -> None:
-    followed = Followed(client, "/open", {})
+    followed = StreamFollower(client, "/open", {})
     assert followed.opening().status == 200
     while not followed.has(2):
         followed.wait(1)
@@ -103,7 +103,7 @@ def test_a_live_stream_is_followed_while_others_work_and_hung_up_from_here(clien
 
 
 def test_a_stream_that_ends_by_itself_says_so(client: httpx.Client) -> None:
-    followed = Followed(client, "/short", {})
+    followed = StreamFollower(client, "/short", {})
     assert followed.opening().status == 200
     while not followed.has(3):
         followed.wait(1)
@@ -112,7 +112,7 @@ def test_a_stream_that_ends_by_itself_says_so(client: httpx.Client) -> None:
 
 
 def test_a_refusal_is_an_answer_with_its_body(client: httpx.Client) -> None:
-    followed = Followed(client, "/refused", {})
+    followed = StreamFollower(client, "/refused", {})
     opening = followed.opening()
     assert (opening.status, opening.body) == (410, b"{}")
     followed.hang_up()
@@ -120,6 +120,6 @@ def test_a_refusal_is_an_answer_with_its_body(client: httpx.Client) -> None:
 
 def test_where_nobody_listens_the_failure_is_named() -> None:
     with httpx.Client(base_url="http://127.0.0.1:9", timeout=2, trust_env=False) as client:
-        opening = Followed(client, "/", {}).opening()
+        opening = StreamFollower(client, "/", {}).opening()
     assert opening.status == 0
     assert "ConnectError" in opening.failure

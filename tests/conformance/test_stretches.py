@@ -81,7 +81,7 @@ class Sums:
         found = episode.again("sum")
         if found is None:
             self.played += 1
-            with episode.stretch("sum") as stretch:
+            with episode.segment("sum") as stretch:
                 drawn = [times * episode.random.randrange(100) for _ in range(3)]
                 found = sum(episode.ask("POST", "/v1/double", number).json for number in drawn)
                 if keep:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks import CHECKS, Listed
+from kuayu_conformance.checks import CHECKS, CheckEntry
 from kuayu_conformance.contract import operation_of, operations
 from kuayu_schemas import registers
 
@@ -65,7 +65,7 @@ def _operation(method: str, path: str) -> str:
 def keeps_to_the_run(check: Check[object]) -> bool:
     """Whether a check asks which operations the run is about, by itself or through the kit."""
     source = inspect.getsource(importlib.import_module(check.judge.__module__))
-    return "settings.asks(" in source or "bad_requests(" in source
+    return "settings.asks(" in source or "decision_services(" in source
 
 
 @pytest.mark.parametrize("requirement", [name for name in OF_PROFILES if name[:3] in DIVIDED])
@@ -89,10 +89,10 @@ def test_a_requirement_is_of_the_parts_that_have_what_its_check_calls(
 
 @pytest.mark.parametrize("check", [check for check in CHECKS if check.needs], ids=lambda check: check.name)
 def test_common_behaviour_shows_through_parts_that_have_what_its_check_calls(
-    called: Mapping[str, frozenset[str]], check: Listed
+    called: Mapping[str, frozenset[str]], check: CheckEntry
 ) -> None:
     for name in set(check.needs) & registers.sub_profiles().keys():
         has = set(registers.sub_profiles()[name].mandatory)
         needed = called[check.name]
         assert needed & has, f"{name} has nothing that {check.name} calls"
-        assert needed <= has or keeps_to_the_run(check.load()) or check.name == "com_decisions", sorted(needed - has)
+        assert needed <= has or keeps_to_the_run(check.load()), sorted(needed - has)

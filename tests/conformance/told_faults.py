@@ -67,7 +67,7 @@ class Story:
 
     def observed(self) -> DetectionRun:
         """What a check would have seen."""
-        events = tuple(sorted(self.events, key=lambda event: event.at))
+        events = tuple(sorted(self.events, key=lambda event: event.received_at))
         return DetectionRun(world(), Clock(BEGIN), (), (OPENED,), events, tuple(self.responses), (), 2000)
 
 

@@ -151,6 +151,7 @@ def known_options() -> set[str]:
         ["submit"],
         ["jobs"],
         ["why"],
+        ["load"],
         ["cancel"],
         ["beat"],
         ["faults"],

@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from minimal_server.adjusting import Adjusting
 from minimal_server.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
-from minimal_server.elastic import Elastic
 from minimal_server.otlp import Otlp
 from minimal_server.recovering import Recovering
 from minimal_server.resources import KINDS
 from minimal_server.series import Stepped
+from minimal_server.serving import Serving
 from minimal_server.streams import Streams
 
 Operation = Callable[..., Answer]
@@ -41,7 +41,7 @@ class Route:
     pure: bool = False
 
 
-class MinimalServer(Otlp, Stepped, Streams, Elastic, Recovering, Adjusting):
+class MinimalServer(Otlp, Stepped, Streams, Serving, Recovering, Adjusting):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -104,6 +104,7 @@ class MinimalServer(Otlp, Stepped, Streams, Elastic, Recovering, Adjusting):
         add("GET", "/v1/jobs", self.list_jobs, "limit", "cursor")
         add("GET", "/v1/jobs/{}/decision", self.get_decision)
         add("GET", "/v1/jobs/{}/logs", self.get_logs, "after", "limit", "wait")
+        add("POST", "/v1/job-loads", self.post_job_load)
         add("POST", "/v1/run-reports", self.post_run_report)
         add("POST", "/v1/run-logs", self.post_run_logs)
         add("POST", "/v1/heartbeats", self.post_heartbeats)
@@ -142,7 +143,7 @@ class MinimalServer(Otlp, Stepped, Streams, Elastic, Recovering, Adjusting):
             "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB"],
             "features": [
                 *(["scrape"] if self.allowed else []),
-                *("otlp", "accounts", "elastic"),
+                *("otlp", "accounts", "elastic", "serving"),
                 *(["tenancy"] if self.tokens else []),
             ],
             "limits": LIMITS,

@@ -54,6 +54,7 @@ from mutants import (
     routing,
     scraping,
     series,
+    serving,
     shards,
     sharing,
     sizes,
@@ -75,6 +76,7 @@ from mutants.declaration import DECLARED, Mutant
 SUBJECTS = (
     accounts,
     elastic,
+    serving,
     declaring,
     errors,
     writes,

@@ -11,7 +11,7 @@ from typing_extensions import override
 from mutants.declaration import breaks
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class StreamsMayHaveOneName(MinimalServer):
     """Of two streams of one name both are planned."""
 
@@ -21,7 +21,7 @@ class StreamsMayHaveOneName(MinimalServer):
         super().check_shards({**body, "streams": rows})
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class RoomsMayStandTwice(MinimalServer):
     """Of two rooms of one domain the first one counts."""
 
@@ -30,7 +30,7 @@ class RoomsMayStandTwice(MinimalServer):
         super().check_shards({**body, "rooms": []})
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class LinksMayStandTwice(MinimalServer):
     """Two links may lead from one domain to the same other one."""
 
@@ -39,7 +39,7 @@ class LinksMayStandTwice(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class LinksMayLeadBack(MinimalServer):
     """A link may lead where it begins."""
 
@@ -48,7 +48,7 @@ class LinksMayLeadBack(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class TransfersComeFromNowhere(MinimalServer):
     """Transfers may be under way over links that are not there."""
 
@@ -57,7 +57,7 @@ class TransfersComeFromNowhere(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class RangesMayBeEmpty(MinimalServer):
     """Ranges of bytes that end before they begin are taken for nothing."""
 
@@ -66,7 +66,7 @@ class RangesMayBeEmpty(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class TransfersMayBeEmpty(MinimalServer):
     """Transfers that end before they begin are taken for nothing."""
 
@@ -75,7 +75,7 @@ class TransfersMayBeEmpty(MinimalServer):
         return super().empty_ranges(place, {**stream, "transfers": []})
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class GapsMayFall(MinimalServer):
     """What is missing may stand in any order, and twice."""
 
@@ -84,7 +84,7 @@ class GapsMayFall(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class WhatIsUnderWayMayBeMissing(MinimalServer):
     """Bytes under way may be missing too, or under way twice."""
 
@@ -93,7 +93,7 @@ class WhatIsUnderWayMayBeMissing(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class TransfersMayOverlap(MinimalServer):
     """Bytes may be under way twice."""
 
@@ -105,7 +105,7 @@ class TransfersMayOverlap(MinimalServer):
                 yield f"{place}/transfers/{number}/begin", "what is under way is not missing"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class OnlyGapsHaveAnEnd(MinimalServer):
     """Bytes behind those of the last step may be under way."""
 
@@ -114,7 +114,7 @@ class OnlyGapsHaveAnEnd(MinimalServer):
         return super().beyond_the_end(place, {**stream, "transfers": []})
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class MoreMayBeLeftThanThereWas(MinimalServer):
     """Of a transfer more bytes may be to come than it has."""
 
@@ -123,7 +123,7 @@ class MoreMayBeLeftThanThereWas(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class FirstStreamsAreBlamed(MinimalServer):
     """Whichever stream contradicts itself, the first one is named."""
 
@@ -132,7 +132,7 @@ class FirstStreamsAreBlamed(MinimalServer):
         return super().ranges("/streams/0", stream)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class LinksMayEndAnywhere(MinimalServer):
     """Links from and to domains where no replicas are do not matter."""
 
@@ -141,7 +141,7 @@ class LinksMayEndAnywhere(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class UnknownDomainsSpoilTheOrder(MinimalServer):
     """An unknown domain in the order in use makes it no order of the domains, and the body invalid."""
 
@@ -163,7 +163,7 @@ class Mending(MinimalServer):
         raise NotImplementedError
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class DomainsMayStandTwice(Mending):
     """A domain that stands twice is taken for one."""
 
@@ -172,7 +172,7 @@ class DomainsMayStandTwice(Mending):
         body["domains"] = list(dict.fromkeys(body["domains"]))
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class DomainsNeedNoLinks(Mending):
     """Between domains without a link there is one that is out."""
 
@@ -184,7 +184,7 @@ class DomainsNeedNoLinks(Mending):
         body["links"] += [{"source": one, "target": other, **out} for one, other in lacking]
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class OrdersInUseAreMended(Mending):
     """Where the order in use is none of all domains, a domain is put where another one stands twice or is missing."""
 
@@ -196,7 +196,7 @@ class OrdersInUseAreMended(Mending):
             used["order"] = list(dict.fromkeys([*known, *body["domains"]]))
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class RingsInUseMayHaveAPeriod(MinimalServer):
     """The period of a collective that exchanges at every step does not matter."""
 
@@ -205,7 +205,7 @@ class RingsInUseMayHaveAPeriod(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class ContradictionsAreUnknownNames(MinimalServer):
     """What contradicts itself in a request for a shard plan is answered with unknown-reference."""
 

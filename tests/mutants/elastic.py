@@ -8,7 +8,7 @@ from typing_extensions import override
 from mutants.declaration import breaks, control, near_miss
 
 
-@breaks("JOB-014", "JOB-015")
+@breaks("JOB-014", "JOB-015", "JOB-030")
 class GrowsOntoAllThatIsFree(MinimalServer):
     """A job is given all devices of its domain, whatever it can work with."""
 
@@ -21,7 +21,7 @@ class GrowsOntoAllThatIsFree(MinimalServer):
         return int(job.resize["devices"]) if job.resize else super().fitting(job, free)
 
 
-@breaks("JOB-014", "JOB-015")
+@breaks("JOB-014", "JOB-015", "JOB-030")
 class GrowsByOneTooMany(GrowsOntoAllThatIsFree):
     """A job grows to one device more than it can work with."""
 
@@ -126,7 +126,7 @@ class StopsInVain(MinimalServer):
         return super().shrunk_size(job, lacking) or int(job.body["devices"]["minimum"])
 
 
-@breaks("JOB-017")
+@breaks("JOB-017", "JOB-029")
 class ResizesAreNotTold(MinimalServer):
     """The record of a job that is resized tells what that of one that was lost does."""
 
@@ -189,7 +189,7 @@ class OneFewerIsTold(ToldOtherwise):
         return {**resize, "devices": resize["devices"] - 1}
 
 
-@breaks("JOB-018")
+@breaks("JOB-018", "JOB-029", "JOB-031")
 class ResizedJobsBeginAnew(MinimalServer):
     """A job that was resized forgets its checkpoint."""
 
@@ -199,7 +199,7 @@ class ResizedJobsBeginAnew(MinimalServer):
         super().resize(tenant, job, told, words, moment)
 
 
-@breaks("JOB-018")
+@breaks("JOB-018", "JOB-029", "JOB-031")
 class ResizedJobsGoOnFromTheirLastStep(MinimalServer):
     """A job that was resized is told to go on from the step that it had done, of which there is no checkpoint."""
 

@@ -38,7 +38,7 @@ class UnknownPathIsOk(UnknownPathIsHtml):
         return answer if self._is_known(target) else Answer(200, {})
 
 
-@breaks("COM-004", "DEM-006", "FCT-007", "IDX-016", "RES-013", "SCH-012")
+@breaks("COM-004", "COM-042")
 class PointersAreMissing(MinimalServer):
     """A refused body is not told where it is wrong."""
 

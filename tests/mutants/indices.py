@@ -456,7 +456,7 @@ def plans_make_it_worse(_: Json, answer: Json) -> Json:
     return answer
 
 
-@breaks("IDX-016")
+@breaks("COM-042")
 @requests(INDICES)
 def unknown_devices_are_skipped(request: Json) -> Json:
     """Devices that are asked for and are not in the corpus are not refused; the answer does without them."""
@@ -466,7 +466,7 @@ def unknown_devices_are_skipped(request: Json) -> Json:
     return request
 
 
-@breaks("IDX-016")
+@breaks("COM-042")
 @problems(INDICES, PROBE_PLANS)
 def unknown_names_have_no_place(_: Json, problem: Json) -> Json:
     """Problems point to the list that a wrong name stands in, not to its entry."""
@@ -475,7 +475,7 @@ def unknown_names_have_no_place(_: Json, problem: Json) -> Json:
     return problem
 
 
-@breaks("IDX-016")
+@breaks("COM-042")
 @requests(INDICES)
 def later_groups_are_taken(request: Json) -> Json:
     """A group that consists of one that stands later is answered, as if the later one were empty."""
@@ -487,7 +487,7 @@ def later_groups_are_taken(request: Json) -> Json:
     return request
 
 
-@breaks("IDX-016")
+@breaks("COM-042")
 @requests(INDICES, PROBE_PLANS)
 def repeated_names_are_taken(request: Json) -> Json:
     """Of two devices, tasks or groups of one name the later one counts."""
@@ -496,7 +496,7 @@ def repeated_names_are_taken(request: Json) -> Json:
     return request
 
 
-@breaks("IDX-016")
+@breaks("COM-042")
 @problems(INDICES, PROBE_PLANS)
 def unknown_names_are_not_found(_: Json, problem: Json) -> Json:
     """Names that are not in the corpus are answered with not-found."""

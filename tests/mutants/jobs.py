@@ -343,7 +343,7 @@ class OneRetryTooFew(MinimalServer):
         return max(0, super().retries(job) - 1)
 
 
-@breaks("JOB-007")
+@breaks("JOB-007", "JOB-029")
 class LostRunsAreCounted(MinimalServer):
     """What is lost counts like what has failed."""
 
@@ -373,7 +373,7 @@ class RefusedStartsAreCounted(MinimalServer):
         super().take_start(tenant, job, attempt, run, outcome)
 
 
-@breaks("JOB-007", "JOB-018")
+@breaks("JOB-007", "JOB-018", "JOB-029", "JOB-031")
 class AttemptsBeginAtTheBeginning(MinimalServer):
     """Each attempt begins anew."""
 
@@ -382,7 +382,7 @@ class AttemptsBeginAtTheBeginning(MinimalServer):
         return {**super().run_order(job), "step": 0}
 
 
-@breaks("JOB-007", "JOB-018")
+@breaks("JOB-007", "JOB-018", "JOB-029", "JOB-031")
 class AttemptsGoOnFromTheLastStep(MinimalServer):
     """An attempt goes on from the last step that was reported, whether there is a checkpoint of it or not."""
 
@@ -478,7 +478,7 @@ class WhatHasSucceededCanBeCalledOff(MinimalServer):
         return super().delete_job(request, name)
 
 
-@breaks("JOB-009")
+@breaks("JOB-009", "JOB-024", "JOB-025", "JOB-026", "JOB-028", "JOB-029", "JOB-030")
 class FirstComeFirstServed(MinimalServer):
     """Jobs are started as they were submitted, whatever their priority."""
 
@@ -487,7 +487,7 @@ class FirstComeFirstServed(MinimalServer):
         return sorted(waiting, key=lambda job: job.number)
 
 
-@breaks("JOB-009")
+@breaks("JOB-009", "JOB-029", "JOB-031")
 class OfEqualJobsTheLastIsFirst(MinimalServer):
     """Of the same priority, the job that was submitted last is started first."""
 
@@ -496,7 +496,7 @@ class OfEqualJobsTheLastIsFirst(MinimalServer):
         return sorted(waiting, key=lambda job: (-job.body.get("priority", 0), -job.number))
 
 
-@breaks("JOB-009")
+@breaks("JOB-009", "JOB-029", "JOB-030", "JOB-031")
 class NegativePrioritiesAreNone(MinimalServer):
     """A job of a priority below zero goes like one of zero."""
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 from mutants.declaration import breaks
 
 
-@breaks("SCH-012")
+@breaks("COM-042")
 class UnknownHomesAreTaken(MinimalServer):
     """Jobs may be at home in domains that are not there."""
 
@@ -19,7 +19,7 @@ class UnknownHomesAreTaken(MinimalServer):
         return super().unknown_in_spec(place, spec, {*domains, spec.get("home_domain", "")})
 
 
-@breaks("SCH-012")
+@breaks("COM-042")
 class JobsMayHaveOneName(MinimalServer):
     """Of two jobs of one name both are decided on."""
 
@@ -28,7 +28,7 @@ class JobsMayHaveOneName(MinimalServer):
         yield from (wrong for wrong in super().given_twice(body) if not wrong[0].endswith("/spec/id"))
 
 
-@breaks("SCH-012")
+@breaks("COM-042")
 class DemandsFromNowhereAreNotServed(MinimalServer):
     """Demands between places that are not there are not refused; they are not served."""
 
@@ -65,7 +65,7 @@ class LeastMayBeAboveMost(MinimalServer):
         return asked < devices["minimum"] <= devices["maximum"] or asked > devices["maximum"]
 
 
-@breaks("DEM-006", "FCT-007", "RES-013", "SCH-012", "SCH-020")
+@breaks("COM-042", "SCH-020")
 class WrongNamesStandInTheState(MinimalServer):
     """Problems point to the member of the request that a wrong name is in, not to its place."""
 
@@ -74,7 +74,7 @@ class WrongNamesStandInTheState(MinimalServer):
         super().refuse_if(problem, detail, [("/" + pointer.split("/")[1], what) for pointer, what in wrong])
 
 
-@breaks("DEM-006", "RES-013", "SCH-012")
+@breaks("COM-042")
 class UnknownNamesSpoilTheBody(MinimalServer):
     """Names that refer to nothing are answered with invalid-body."""
 

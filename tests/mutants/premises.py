@@ -10,7 +10,7 @@ from typing_extensions import override
 from mutants.declaration import breaks
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class TenantsMayBePromisedTwice(MinimalServer):
     """Of two promises to a tenant the later one counts."""
 
@@ -19,7 +19,7 @@ class TenantsMayBePromisedTwice(MinimalServer):
         super().check_forecast({name: value for name, value in body.items() if name != "qualities"})
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class SeriesMayHaveOneName(MinimalServer):
     """Of two series of one name both are forecast."""
 
@@ -29,7 +29,7 @@ class SeriesMayHaveOneName(MinimalServer):
         super().check_forecast({**body, "series": rows})
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class WhatCannotBeIsUnknown(MinimalServer):
     """What contradicts itself is answered with unknown-reference."""
 
@@ -41,7 +41,7 @@ class WhatCannotBeIsUnknown(MinimalServer):
             raise Refusal("unknown-reference", refusal.detail, refusal.errors) from refusal
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class SeriesMayReachBeyondNow(MinimalServer):
     """Values that are later than now are taken for known."""
 
@@ -50,7 +50,7 @@ class SeriesMayReachBeyondNow(MinimalServer):
         return iter(())
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class TheFirstSeriesIsBlamed(MinimalServer):
     """Whichever series reaches beyond now, the first one is named."""
 
@@ -60,7 +60,7 @@ class TheFirstSeriesIsBlamed(MinimalServer):
             yield "/series/0/values", what
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class SeriesBeyondNowFailTheService(MinimalServer):
     """Whoever asks with a value that is later than now is told that the service failed."""
 
@@ -71,7 +71,7 @@ class SeriesBeyondNowFailTheService(MinimalServer):
         yield from ()
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class HorizonsNeedNotRise(MinimalServer):
     """Horizons are taken in any order, and twice."""
 
@@ -80,7 +80,7 @@ class HorizonsNeedNotRise(MinimalServer):
         return (wrong for wrong in super().unordered(body) if not wrong[0].startswith("/horizons"))
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class LevelsMayBeNoughtAndOne(MinimalServer):
     """The least and the most that can be are taken for quantiles."""
 
@@ -90,7 +90,7 @@ class LevelsMayBeNoughtAndOne(MinimalServer):
         return super().unordered({**body, "levels": levels})
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class StepsOfCurvesMayFall(MinimalServer):
     """Points of a curve are taken in any order."""
 
@@ -99,7 +99,7 @@ class StepsOfCurvesMayFall(MinimalServer):
         return iter(())
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class StepsOfCurvesMayStandTwice(MinimalServer):
     """Two points of a curve may be of one step."""
 
@@ -112,7 +112,7 @@ class StepsOfCurvesMayStandTwice(MinimalServer):
                 yield pointer, what
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class LoadsMayHaveOneName(MinimalServer):
     """Of two loads of one name both are planned."""
 
@@ -121,7 +121,7 @@ class LoadsMayHaveOneName(MinimalServer):
         return iter(()) if place == "/loads" else super().twice(place, rows, member)
 
 
-@breaks("FCT-007")
+@breaks("COM-042")
 class LoadsLongerThanTheirWindowsAreTaken(MinimalServer):
     """A load that does not fit into its window runs on behind it."""
 

@@ -22,28 +22,28 @@ class Passing(MinimalServer):
         return ((place, what) for place, what in super().loads_twice(body) if not re.fullmatch(self.passed, place))
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class LoadsMayStandTwice(Passing):
     """Of two domains of one name the later one counts."""
 
     passed = "/domains/.*"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class JobsThatRunMayHaveOneName(Passing):
     """Of two jobs of one name both are adjusted."""
 
     passed = "/jobs/[0-9]+/id"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class SharesStandTwiceInOrders(Passing):
     """A second share in a domain is taken for a fault of the order, which does not name the domain as often."""
 
     passed = ".*/shares/.*"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class LatenciesMayLeadAnywhere(MinimalServer):
     """Links from and to domains whose load nobody tells do not matter."""
 
@@ -52,7 +52,7 @@ class LatenciesMayLeadAnywhere(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class SharesLieAnywhere(MinimalServer):
     """A share in a domain that is not there is taken for a fault of the order, which does not name it."""
 
@@ -61,7 +61,7 @@ class SharesLieAnywhere(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class UnknownDomainsSpoilPolicies(MinimalServer):
     """An unknown domain in an order makes it no order of the job's domains, and the body invalid."""
 
@@ -70,7 +70,7 @@ class UnknownDomainsSpoilPolicies(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class JobsNeedNoLinks(MinimalServer):
     """Between domains of a job without a link there is one that hardly carries anything."""
 
@@ -84,7 +84,7 @@ class JobsNeedNoLinks(MinimalServer):
         super().check_adjustment(body)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class AllDomainsMustBeLinked(MinimalServer):
     """Where no link leads from one domain to another, whether a job is there or not, the body is invalid."""
 
@@ -93,7 +93,7 @@ class AllDomainsMustBeLinked(MinimalServer):
         return self.unlinked({**body, "domains": [row["id"] for row in body["domains"]]})
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class PlannedOrdersMayBeShort(MinimalServer):
     """In an order that is planned domains of the job may be missing."""
 
@@ -108,7 +108,7 @@ class PlannedOrdersMayBeShort(MinimalServer):
         return ((place, what) for place, what in super().orders_of_others(body) if place not in short)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class PlannedPeriodsGoUnread(MinimalServer):
     """What exchanges at every step may be planned with a period."""
 
@@ -117,7 +117,7 @@ class PlannedPeriodsGoUnread(MinimalServer):
         return ((place, what) for place, what in super().idle_periods(body) if "/planned/" not in place)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class PartsMayBeMoreThanThereWere(MinimalServer):
     """Parts that are planned may be others in sum than those in force."""
 
@@ -126,7 +126,7 @@ class PartsMayBeMoreThanThereWere(MinimalServer):
         return len(parts) == len(job["shares"]) and min(parts) >= 1
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class DomainsMayBePlannedEmpty(MinimalServer):
     """A domain may be planned to compute nothing."""
 
@@ -135,7 +135,7 @@ class DomainsMayBePlannedEmpty(MinimalServer):
         return super().divides(job, parts) or (len(parts) == len(job["shares"]) and min(parts) == 0)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class PlansMayFall(MinimalServer):
     """A change may be planned for an instant before that of the change in front of it."""
 
@@ -144,7 +144,7 @@ class PlansMayFall(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class TheFirstJobIsBlamed(MinimalServer):
     """Whichever job contradicts itself, the first one is named."""
 

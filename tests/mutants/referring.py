@@ -29,7 +29,7 @@ class Lenient(MinimalServer):
         return {**named, **kind, **super().sheets(body)}
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class UnknownHardwareOfCasesIsTheFirst(Lenient):
     """Cases on hardware that is not in the request are answered for the first that is."""
 
@@ -38,7 +38,7 @@ class UnknownHardwareOfCasesIsTheFirst(Lenient):
         return {"cases": [row for row in body["cases"] if row["hardware"] in held]} if "cases" in body else {}
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class UnknownHardwareOfRunsIsTheFirst(Lenient):
     """Runs on hardware that is not in the request are taken to be on the first that is."""
 
@@ -47,7 +47,7 @@ class UnknownHardwareOfRunsIsTheFirst(Lenient):
         return {"runs": [row for row in body["runs"] if row["hardware"] in held]} if "runs" in body else {}
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class UnknownKindsAreTheFirst(Lenient):
     """Layouts for hardware that is not in the request are those for the first that is."""
 
@@ -56,7 +56,7 @@ class UnknownKindsAreTheFirst(Lenient):
         return {"kind": body["hardware"][0]["id"]} if "kind" in body else {}
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class LaterHardwareCounts(Lenient):
     """Of two sheets of one name the later one counts."""
 
@@ -65,7 +65,7 @@ class LaterHardwareCounts(Lenient):
         return {"hardware": list({row["id"]: row for row in body["hardware"]}.values())}
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class CasesMayHaveOneName(Lenient):
     """Of two cases of one name both are answered."""
 
@@ -74,7 +74,7 @@ class CasesMayHaveOneName(Lenient):
         return {"cases": list({row["id"]: row for row in body["cases"]}.values())} if "cases" in body else {}
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class TasksMayHaveOneName(MinimalServer):
     """Of two tasks of one name both get a size."""
 
@@ -83,7 +83,7 @@ class TasksMayHaveOneName(MinimalServer):
         return
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class MoreExpertsThanThereAre(MinimalServer):
     """Tokens go to more experts than there are."""
 
@@ -92,7 +92,7 @@ class MoreExpertsThanThereAre(MinimalServer):
         return iter(())
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class RunsMayContradictThemselves(MinimalServer):
     """Models of runs that cannot be are taken."""
 
@@ -101,7 +101,7 @@ class RunsMayContradictThemselves(MinimalServer):
         return super().impossible((place, model) for place, model in models if not place.startswith("/runs/"))
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class RowsCountFromOne(MinimalServer):
     """Problems point to the row after the wrong one."""
 
@@ -110,7 +110,7 @@ class RowsCountFromOne(MinimalServer):
         return ((member, number + 1, row) for member, number, row in super().trainings(body))
 
 
-@breaks("DEM-006")
+@breaks("COM-042")
 class UnknownHardwareIsNotFound(MinimalServer):
     """Hardware that is not in the request is answered with not-found."""
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 from mutants.declaration import breaks
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class LinksAreNotLookedAt(MinimalServer):
     """Links of requests about faults may stand twice, and lead where they begin."""
 
@@ -46,35 +46,35 @@ class ByNumber(MinimalServer):
         return {**body, self.member: rows}
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class NodesMayStandTwice(ByNumber):
     """Of two nodes of one name both are given."""
 
     member, name = "nodes", "id"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class JobsAtRiskMayHaveOneName(ByNumber):
     """Of two jobs of one name the later one counts."""
 
     member, name = "jobs", "id"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class StoresMayStandTwice(ByNumber):
     """Of two stores of one domain the later one counts."""
 
     member, name = "stores", "domain"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class PoolsMayStandTwice(ByNumber):
     """A domain that stands twice has two pools."""
 
     member, name = "domains", "id"
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class CopiesMayStandTwice(MinimalServer):
     """Of two copies of a job in one domain that is read which costs least."""
 
@@ -83,7 +83,7 @@ class CopiesMayStandTwice(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class CopiesLieAnywhere(MinimalServer):
     """Copies in domains without a store are not refused; they are not read."""
 
@@ -96,7 +96,7 @@ class CopiesLieAnywhere(MinimalServer):
         return (copy for copy in super().readable(job, domain, standing) if copy["domain"] in standing.stores)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class JobsRunAnywhere(MinimalServer):
     """Jobs in domains that are not there are not refused."""
 
@@ -105,7 +105,7 @@ class JobsRunAnywhere(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class MoreMayBeNeededThanThereIs(MinimalServer):
     """A job may need more replicas than it has."""
 
@@ -126,7 +126,7 @@ class Overlooking(MinimalServer):
         raise NotImplementedError
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class JobsMayHoldNodesOfNoReplica(Overlooking):
     """A node may be held by a job and not be of a replica."""
 
@@ -140,7 +140,7 @@ class JobsMayHoldNodesOfNoReplica(Overlooking):
         return super().is_fit(node)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class ReplicasNeedNoJob(Overlooking):
     """A node may be of a replica and not be held by a job."""
 
@@ -149,7 +149,7 @@ class ReplicasNeedNoJob(Overlooking):
         return node if "job" in node else {name: value for name, value in node.items() if name != "replica"}
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class FailedNodesMayBeFenced(Overlooking):
     """A failed node may be fenced."""
 
@@ -160,7 +160,7 @@ class FailedNodesMayBeFenced(Overlooking):
         return {name: value for name, value in node.items() if name != "fenced_in"}
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class ReplicasAreCountedFromOne(MinimalServer):
     """A node may be of the replica whose number is that of all replicas."""
 
@@ -170,7 +170,7 @@ class ReplicasAreCountedFromOne(MinimalServer):
         return super().beyond_replicas({**body, "jobs": jobs})
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class ReplicasMayHaveANodeMore(MinimalServer):
     """A replica may have one node more than replicas of its job have."""
 
@@ -180,7 +180,7 @@ class ReplicasMayHaveANodeMore(MinimalServer):
         return super().beyond_nodes({**body, "jobs": jobs})
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class JobsMayHoldNodesAnywhere(MinimalServer):
     """A job may hold nodes in another domain than its own."""
 
@@ -189,7 +189,7 @@ class JobsMayHoldNodesAnywhere(MinimalServer):
         return iter(())
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class TheFirstNodeIsBlamed(MinimalServer):
     """Whichever node contradicts itself, the first one is named."""
 
@@ -198,7 +198,7 @@ class TheFirstNodeIsBlamed(MinimalServer):
         return ((0, node, job) for _, node, job in super().held_nodes(body))
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class FaultsInRequestsAreUnknownNames(MinimalServer):
     """What contradicts itself in a request for a failover plan is answered with unknown-reference."""
 
@@ -210,7 +210,7 @@ class FaultsInRequestsAreUnknownNames(MinimalServer):
             raise Refusal("unknown-reference", refusal.detail, refusal.errors) from refusal
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class NodesOfOtherJobsAreUnknown(MinimalServer):
     """Nodes that are held by a job that is not in the request are refused."""
 
@@ -227,7 +227,7 @@ class NodesOfOtherJobsAreUnknown(MinimalServer):
         self.refuse_if("unknown-reference", "jobs are not in the request", wrong)
 
 
-@breaks("RES-013")
+@breaks("COM-042")
 class DomainsWithoutAStoreAreUnknown(MinimalServer):
     """Nodes in domains without a store are refused."""
 

@@ -177,7 +177,7 @@ def test_a_check_that_changed_touches_mutants_that_are_about_its_requirement(che
 
 def test_what_a_check_rests_on_touches_them_too(checkout: Path, edit: Edit) -> None:
     edit(f"{CHECKS_FOLDER}/resilience/recovery_invariants.py", "SHOWN = 5", "SHOWN = 6")
-    names = breaking("RES-003", "RES-004", "RES-013", "RES-014", "RES-015")
+    names = breaking("COM-042", "RES-003", "RES-004", "RES-014", "RES-015")
     assert touched(MUTANTS, "HEAD", checkout) == dict.fromkeys(names, Reason.HELPER)
 
 

@@ -3,11 +3,13 @@
 import ast
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from types import FrameType
+from typing import Any
 
 import pytest
 from conforming import Edit
@@ -29,7 +31,6 @@ from minimal_server.jobs import Jobs
 from minimal_server.layouts import Layouts
 from minimal_server.naming import Naming
 from minimal_server.otlp import Otlp
-from minimal_server.phasing import Phasing
 from minimal_server.placing import Placing
 from minimal_server.questioning import Questioning
 from minimal_server.recovering import Recovering
@@ -44,14 +45,10 @@ from minimal_server.suspecting import Suspecting
 from minimal_server.watching import Watching
 from minimal_server.waving import Waving
 
-from kuayu_conformance.checks.demand import references as dem_names
-from kuayu_conformance.checks.demand.demand_requests import DEMANDS, SIZES
-from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience import references as res_names
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES
+from kuayu_conformance.checks.interface import reference_requests
 from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
-from kuayu_conformance.checks.scheduling import references as sch_names
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, Draft
-from kuayu_conformance.episode import Episode, Settings
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile
 from mutants import MUTANTS
@@ -62,7 +59,7 @@ from mutants.declaration import (
     DECLARED,
     DRAWN_ON,
     ECHOED,
-    EDGES,
+    EDGES_BY_PROFILE,
     HTTP_ALONE,
     INDICES,
     JUDGED_BY_THEMSELVES,
@@ -85,6 +82,9 @@ FIGURES = {row.id for row in registers.requirements().requirements if row.check 
 """Requirements on figures."""
 BOUNDED = {"JOB-011", "JOB-016", "JOB-019"}
 """Requirements of the interface whose sentence bounds a number."""
+
+REQUESTS = reference_requests.requests(Random(1))
+"""A small request for each operation that decides."""
 
 JUDGED = Path(__file__).parents[1] / "conformance"
 
@@ -126,7 +126,6 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Demanding, ("DEMANDS,", "DemandCase", "Occupancy")),
         (Layouts, ("    LAYOUTS,\n",)),
         (Sizing, ("    SIZES,\n", "demand.sizing_scores")),
-        (Phasing, (" PHASES,\n",)),
         (Foreseeing, (" FORECASTS,", "forecast.origins", " RESERVATIONS,")),
         (Waving, (" WAVEFORMS,",)),
         (Shaving, (" PEAKS,\n", "PeakPlan")),
@@ -152,15 +151,16 @@ def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
 
 def test_what_decides_is_held_against_every_check_of_com_that_asks_for_decisions() -> None:
     """Those that ask, and the one that looks at whatever was asked."""
+    signs = ("requests import DECISIONS", "requests import decision_services")
     asking = {
-        row.id for row in CHECKED if row.profile is Profile.COM and "requests import DECISIONS" in source(row.check)
+        row.id for row in CHECKED if row.profile is Profile.COM and any(sign in source(row.check) for sign in signs)
     }
     assert asking | {"COM-003"} == DECIDED
 
 
 def test_operations_of_scheduling_rest_on_what_is_said_to_be_behind_them() -> None:
     """What is called while they answer belongs to them or to the ground of all operations, or is named."""
-    called = {path: called_by(path, body) for path, body in sch_names.requests(Draft(Random(1))).items()}
+    called = {path: called_by(path, REQUESTS[path]) for path in (PLACEMENTS, FRONTS, PLANS, ROUTES)}
     of = {kind.__name__: kind for kind in MinimalServer.__mro__}
     ground = {MinimalServer, Core, *SCHEDULING}
     foreign = {name for calls in called.values() for kind, name in calls if kind in of and of[kind] not in ground}
@@ -172,12 +172,10 @@ def test_operations_of_scheduling_rest_on_what_is_said_to_be_behind_them() -> No
 
 def test_operations_of_demand_rest_on_what_is_said_to_be_behind_them() -> None:
     """Sizes rest on nothing that demands and layouts rest on, but names."""
-    settings = Settings("nonce", "run", False, frozenset(), {}, False)
-    episode = Episode("dem_names", settings, None)  # type: ignore[arg-type]  # nothing is asked
     of = {kind.__name__: kind for kind in MinimalServer.__mro__}
     apart: dict[str, set[type]] = {DEMANDS: {*LAID_OUT}, SIZES: {Sizing}}
-    for path, body in dem_names.requests(episode).items():
-        kinds = {of[kind] for kind, _ in called_by(path, body) if kind in of}
+    for path in (DEMANDS, LAYOUTS, SIZES):
+        kinds = {of[kind] for kind, _ in called_by(path, REQUESTS[path]) if kind in of}
         behind = apart.get(path, {*LAID_OUT, Layouts})
         assert behind <= kinds <= {MinimalServer, Core, Naming, *behind}
 
@@ -192,15 +190,15 @@ def test_operations_of_resilience_rest_on_what_is_said_to_be_behind_them() -> No
         FAILOVERS: {Doubting, Suspecting, Recovering},
         ADJUSTMENTS: {Doubting, Questioning, Adjusting, Agreeing},
     }
-    for path, body in res_names.requests(Random(1)).items():
-        called = called_by(path, body)
+    for path, behind in apart.items():
+        called = called_by(path, REQUESTS[path])
         kinds = {of[kind] for kind, _ in called if kind in of}
-        assert apart[path] <= kinds <= {MinimalServer, Core, Naming, Sharding, *apart[path]}
+        assert behind <= kinds <= {MinimalServer, Core, Naming, Sharding, *behind}
         assert path == SHARDS or {name for kind, name in called if kind == Sharding.__name__} <= MEASURED
         assert path == COLLECTIVES or {name for kind, name in called if kind == Agreeing.__name__} <= RECKONED
 
 
-def called_by(path: str, body: Json) -> set[tuple[str, str]]:
+def called_by(path: str, body: Mapping[str, Any]) -> set[tuple[str, str]]:
     """Classes and methods that are called while a request is answered."""
     service, called = MinimalServer(SCHEMAS, {}), set[tuple[str, str]]()
 
@@ -267,10 +265,10 @@ def test_the_unchanged_minimal_server_is_held_against_everything() -> None:
 
 
 def test_mutants_of_decisions_of_every_profile_are_served_too() -> None:
-    for profile in ("IDX", "DEM", "FCT", "SCH", "RES"):
-        mutants = [DECLARED[name] for name in EDGES if any(profile in broken for broken in DECLARED[name].breaks)]
-        assert len(mutants) == 2
-        assert all(mutant.over_http for mutant in mutants)
+    assert EDGES_BY_PROFILE.keys() == {"IDX", "DEM", "FCT", "SCH", "RES"}
+    for names in EDGES_BY_PROFILE.values():
+        assert len(names) == 2
+        assert all(DECLARED[name].over_http for name in names)
 
 
 @pytest.mark.parametrize("name", ["residual-is-left-out", "repeated-names-are-taken"])

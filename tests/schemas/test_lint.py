@@ -49,6 +49,11 @@ def row(**members: Any) -> dict[str, Any]:
     } | members
 
 
+def gone(identifier: str, *instead: str) -> dict[str, Any]:
+    """Row of a requirement that was withdrawn."""
+    return {"id": identifier, "title_en": "Rest", "replaced_by": list(instead)}
+
+
 def registered(specification: Specification, *rows: dict[str, Any], **register: Any) -> Specification:
     """The same with rows in its register of requirements."""
     requirements = {"requirements": list(rows), "profiles": [], **register}
@@ -251,6 +256,16 @@ EXAMPLES = {
         registered(SENTENCES, row()),
         "has no check",
     ),
+    "identifier-kept": Example(
+        registered(SENTENCES, row(), row(id="COM-003")),
+        registered(SENTENCES, row(), row(id="COM-003"), withdrawn=[gone("COM-002")]),
+        "no requirement has COM-002",
+    ),
+    "withdrawn-unused": Example(
+        registered(SENTENCES, row(), row(id="COM-002"), withdrawn=[gone("COM-002")]),
+        registered(SENTENCES, row(), withdrawn=[gone("COM-002")]),
+        "no identifier is used twice",
+    ),
     "features-listed": Example(
         features("Features are `otlp` (of MET); a feature that is declared is an obligation.\n"), features(), "otlp"
     ),
@@ -364,6 +379,9 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("register-text", registered(clause("A node rests.", "节点应工作。[COM-001]"), row())),
         ("register-text", registered(SENTENCES, row(clause="com-08-writes"))),
         ("register-text", registered(SENTENCES)),
+        ("reference-resolves", registered(clause("As COM-002 says."), row(), withdrawn=[gone("COM-002", "COM-001")])),
+        ("withdrawn-unused", registered(SENTENCES, row(), withdrawn=[gone("COM-002"), gone("COM-002")])),
+        ("withdrawn-unused", registered(SENTENCES, row(), withdrawn=[gone("COM-002", "COM-009")])),
         ("item-marked", marked(operations={"GET /v1/nodes": "stable", "GET /v1/links": "stable"})),
         ("item-marked", marked(features={"scrape": "firm"})),
         ("mark-earned", marked(rows=[row(feature="scrape", check=None)])),

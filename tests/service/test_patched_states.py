@@ -22,7 +22,7 @@ from kuayu.scheduling import parse
 from kuayu.scheduling.state_digest import CanonicalState
 from kuayu.service import scheduling
 from kuayu.service.bases import Base, Bases
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, StateBuilder
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_schemas import schema
 from kuayu_schemas.models import PlacementRequest
@@ -33,7 +33,7 @@ ROOM, MOST = 1 << 24, 1 << 20
 
 def states(count: int, seed: int = 1) -> list[JsonObject]:
     """States of a busy federation, a minute after each other."""
-    stream = Stream(Draft(Random(seed)), SMALL)
+    stream = Stream(StateBuilder(Random(seed)), SMALL)
     return [json.loads(text)["state"] for text in islice(stream, count)]
 
 

@@ -14,7 +14,7 @@ from service.conftest import JsonObject, Service, StartService, problem
 
 from kuayu.client import Client, RefusedError
 from kuayu.service import scheduling
-from kuayu_conformance.checks.scheduling.placement_requests import Draft
+from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_schemas import schema
 from kuayu_schemas.models import (
@@ -246,9 +246,9 @@ def test_the_metrics_tell_of_decisions(shared: Service) -> None:
 def test_nobody_who_wants_a_placement_waits_for_fronts(start_service: StartService) -> None:
     """Six fronts of twenty jobs are looked for one after the other, each for half a second or more."""
     service = start_service()
-    state = json.loads(next(iter(Stream(Draft(Random(1)), Scale(domains=5, nodes=132, running=20, waiting=20)))))[
-        "state"
-    ]
+    state = json.loads(
+        next(iter(Stream(StateBuilder(Random(1)), Scale(domains=5, nodes=132, running=20, waiting=20))))
+    )["state"]
     front = {"state": state, "slot": 600.0}
     with ThreadPoolExecutor(6) as pool:
         fronts = [pool.submit(service.client.post, FRONTS, json=front, timeout=120.0) for _ in range(6)]

@@ -26,7 +26,7 @@ def test_the_declaration_is_one(shared: Service) -> None:
     declaration = shared.client.get("/v1/conformance").json()
     assert schema.errors("Declaration", declaration) == []
     assert declaration["profiles"] == ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB"]
-    assert declaration["features"] == ["scrape", "otlp", "accounts", "elastic"]
+    assert declaration["features"] == ["scrape", "otlp", "accounts", "elastic", "serving"]
 
 
 @pytest.mark.parametrize(("path", "class_name"), [("problems", "ProblemRegister"), ("indicators", "IndicatorRegister")])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from commands import TYPED, Started, prefork_server, run
 
@@ -319,4 +320,114 @@ def test_jobs_grow_onto_devices_that_come_free_and_shrink_for_one_that_waits(fol
     assert again == told >= known
     assert shrunk["failures"] == 0
     folder.kuayu("cancel", "shrinks", "short", "--wait")
+    assert folder.end() == 0
+
+
+SERVER = """
+import http.server, os, pathlib
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = os.environ["KUAYU_JOB"].encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+server = http.server.HTTPServer(("127.0.0.1", 0), Answer)
+fresh = pathlib.Path(os.environ["PORTS"], os.environ["KUAYU_JOB"] + ".fresh")
+fresh.write_text(str(server.server_address[1]))
+fresh.rename(fresh.with_suffix(""))
+server.serve_forever()
+"""
+
+SERVICE = f"""
+name: chat
+kind: serving
+command: [{sys.executable}, -S, -E, serve.py]
+code: code
+environment:
+  PORTS: .
+devices: 1
+serving: {{least: 1, most: 3, rate: 10, startup: 1s, cool_down: 8s}}
+priority: 10
+grace: 2s
+"""
+
+GIVEN = ("shrunk to 3 to make room for chat.1", "shrunk to 1 to make room for chat.2", "it takes back what it gave up")
+"""What the training job is told of its three interruptions."""
+
+
+def answered(folder: Folder, name: str) -> bool:
+    """Whether a replica answers a request, with its own name."""
+    port = folder.path / "ports" / name
+    if not port.exists():
+        return False
+    try:
+        answer = httpx.get(f"http://127.0.0.1:{port.read_text('utf-8')}/", trust_env=False)
+    except httpx.TransportError:
+        return False
+    return answer.text == name
+
+
+@pytest.mark.slow
+def test_replicas_of_a_service_follow_its_load_and_training_gives_way_and_loses_no_step(folder: Folder) -> None:
+    """On real processes: requests are answered by each replica that runs, and every step of the training is there."""
+    folder.up("--devices", "4")
+    (folder.path / "ports").mkdir()
+    (folder.path / "code" / "serve.py").write_text(SERVER, encoding="utf-8")
+    (folder.path / "chat.yaml").write_text(SERVICE, encoding="utf-8")
+
+    def trains(attempt: int, known: int) -> int:
+        """The last checkpoint of the training, once its attempt has written two more."""
+
+        def there(job: JobObject) -> bool:
+            return (job["state"], job["attempt"]) == ("running", attempt) and job.get(
+                "checkpoint_step", 0
+            ) >= known + 10
+
+        job = folder.await_job(there, f"it does not come to attempt {attempt}", "trains")
+        assert job["failures"] == 0
+        step: int = job["checkpoint_step"]
+        return step
+
+    def served(number: int) -> list[str]:
+        """Names of the replicas, once so many run, and answer."""
+
+        def there(job: JobObject) -> bool:
+            told = job.get("replicas", {})
+            return (told.get("wanted"), told.get("running"), len(told.get("jobs", ()))) == (number, number, number)
+
+        names: list[str] = folder.await_job(there, f"{number} replicas do not run", "chat")["replicas"]["jobs"]
+        until(lambda: all(answered(folder, name) for name in names), "a replica does not answer")
+        return names
+
+    sizes = ("--set", "devices.least=1", "--set", "devices.most=4", "--set", "duration=100h")
+    folder.kuayu("submit", "train.yaml", "--set", "name=trains", *sizes)
+    known = trains(1, 0)
+    folder.kuayu("submit", "chat.yaml", "--set", f"environment.PORTS={folder.path / 'ports'}")
+    folder.kuayu("load", "chat", "5")
+    assert served(1) == ["chat.1"]
+    known = trains(2, known)
+    folder.kuayu("load", "chat", "25")
+    assert served(3) == ["chat.1", "chat.2", "chat.3"]
+    known = trains(3, known)
+    why = folder.kuayu("why", "chat").replace("\n", " ")
+    assert "3 of 3 run" in why
+    assert "for 25 requests/s" in why
+    folder.kuayu("load", "chat", "5")
+    assert served(1) == ["chat.1"]
+    trains(4, known)
+    assert not answered(folder, "chat.2")
+    reasons = [change["reason"] for change in folder.job("trains")["transitions"] if change["state"] == "restarting"]
+    assert [bool(re.search(words, reason)) for words, reason in zip(GIVEN, reasons, strict=True)] == [True] * 3
+    attempts = world_sizes(folder, "trains")
+    assert [world for world, _, _ in attempts] == [4, 3, 1, 3]
+    assert all(begun == told for _, begun, told in attempts)
+    assert folder.kuayu("cancel", "chat", "--wait").startswith("chat cancelled")
+    assert not answered(folder, "chat.1")
+    folder.kuayu("cancel", "trains", "--wait")
     assert folder.end() == 0

@@ -35,8 +35,8 @@ def available(data: Path | None) -> tuple[Table, ...]:
     """Tables that come with the suite, and those whose originals lie in a data folder."""
     if data is None:
         return shipped()
-    found = [make(data) for file, make in BY_FOLDER.values() if (data / file).is_file()]
-    return shipped() + tuple(table for tables in found for table in tables)
+    tables_by_file = [make(data) for file, make in BY_FOLDER.values() if (data / file).is_file()]
+    return shipped() + tuple(table for tables in tables_by_file for table in tables)
 
 
 def load(name: str, data: Path | None) -> Table:

@@ -14,7 +14,7 @@ from kuayu_conformance.corpora.table import Table
 if TYPE_CHECKING:
     from kuayu_schemas import documents
 
-LONGEST = 128
+MAX_NAME_CHARACTERS = 128
 """Characters that an identifier of the model may have."""
 
 
@@ -78,7 +78,7 @@ def identifier(name: str) -> str:
 
     The name has to hold a letter or digit of ASCII.
     """
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:LONGEST]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:MAX_NAME_CHARACTERS]
 
 
 def rounded(value: float) -> float:

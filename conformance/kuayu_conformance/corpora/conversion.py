@@ -18,8 +18,8 @@ def shipped_files(data: Path) -> Mapping[str, str]:
     Raises:
         FileNotFoundError: The data folder lacks one of the originals.
     """
-    made: list[Table] = [table for source in SHIPPED for table in source.tables(data)]
+    all_tables: list[Table] = [table for source in SHIPPED for table in source.tables(data)]
     counted = ",\n".join(json.dumps(asdict(gap), ensure_ascii=False) for gap in flagperf.gaps(data))
-    return {f"tables/{table.name}.json": table.to_json() for table in made} | {
+    return {f"tables/{table.name}.json": table.to_json() for table in all_tables} | {
         "flagperf_gaps.json": f"[\n{counted}\n]\n"
     }

@@ -33,15 +33,15 @@ class Sheet:
 
     def members(self, *, scale_out: bool) -> dict[str, Any]:
         """Members of the model's class IndexedDevice, without its name and stack."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         precisions = {}
         for fact in self.facts:
             measure, _, precision = fact.member.partition(".")
             if precision:
                 precisions[precision] = fact.value
             elif scale_out or measure != "scale_out_bandwidth":
-                found[measure] = fact.value
-        return ({"peak_matrix_throughput": precisions} if precisions else {}) | found
+                values[measure] = fact.value
+        return ({"peak_matrix_throughput": precisions} if precisions else {}) | values
 
 
 @cache

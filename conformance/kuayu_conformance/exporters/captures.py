@@ -85,11 +85,11 @@ def capture_of(exporter: str) -> Capture:
     lines: list[str | Series] = []
     published: dict[Series, str] = {}
     for line in text.splitlines():
-        found = LINE.match(line)
-        if found is None:
+        match = LINE.match(line)
+        if match is None:
             lines.append(line)
             continue
-        series = Series(found["field"], found["labels"] or "")
+        series = Series(match["field"], match["labels"] or "")
         lines.append(series)
-        published[series] = found["value"]
+        published[series] = match["value"]
     return Capture(exporter, tuple(lines), published)

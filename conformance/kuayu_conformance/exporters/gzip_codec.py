@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-_LONGEST = 258
+_MAX_MATCH_BYTES = 258
 """Repetitions that one code can stand for."""
 
 _REPEAT = "11000101" + "00000"
@@ -33,7 +33,7 @@ def packed(body: bytes) -> bytes:
     bits = [_BEGIN]
     for byte, length in _runs(body):
         code = _literal(byte)
-        repetitions, rest = divmod(length - 1, _LONGEST)
+        repetitions, rest = divmod(length - 1, _MAX_MATCH_BYTES)
         bits += [code, _REPEAT * repetitions, code * rest]
     stream = "".join([*bits, _END])
     stream += "0" * (-len(stream) % 8)

@@ -75,7 +75,7 @@ class Point:
     instrument: str
     attributes: Mapping[str, str]
     value: float
-    at: int
+    nanoseconds: int
     temporality: int = CUMULATIVE
     flags: int = 0
 
@@ -86,15 +86,15 @@ Resource = tuple[Mapping[str, str], Sequence[Point]]
 
 def points_of(page: str) -> list[Point]:
     """Points behind the lines of a page, each of which has its time."""
-    found: list[Point] = []
+    points: list[Point] = []
     for text in page.splitlines():
         line = LINE.match(text)
         if line is None or line["field"] not in METRICS:
             continue
         labels = dict(LABEL.findall(line["labels"] or ""))
         attributes = {ATTRIBUTES[label]: value for label, value in labels.items() if label in ATTRIBUTES}
-        found.append(Point(*METRICS[line["field"]], attributes, float(line["value"]), int(line["time"])))
-    return found
+        points.append(Point(*METRICS[line["field"]], attributes, float(line["value"]), int(line["time"])))
+    return points
 
 
 def request(form: str, *resources: Resource) -> bytes:
@@ -116,8 +116,8 @@ def _metrics(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     metrics: dict[tuple[str, str, str, int], list[Point]] = {}
     for point in points:
         metrics.setdefault((point.name, point.unit, point.instrument, point.temporality), []).append(point)
-    for (name, unit, instrument, temporality), found in metrics.items():
-        data: dict[str, Any] = {"dataPoints": [_point(point) for point in found]}
+    for (name, unit, instrument, temporality), metric_points in metrics.items():
+        data: dict[str, Any] = {"dataPoints": [_point(point) for point in metric_points]}
         if instrument != GAUGE:
             data |= {"aggregationTemporality": temporality, "isMonotonic": instrument == COUNTER}
         yield {"name": name, "unit": unit, "gauge" if instrument == GAUGE else "sum": data}
@@ -128,7 +128,7 @@ def _point(point: Point) -> dict[str, Any]:
     whole = float(point.value).is_integer() and abs(point.value) < 1 << 53
     value = {"asInt": str(round(point.value))} if whole else {"asDouble": point.value}
     flags = {"flags": point.flags} if point.flags else {}
-    position = str(point.at * 1_000_000)
+    position = str(point.nanoseconds * 1_000_000)
     return {"attributes": _attributes(point.attributes), "timeUnixNano": position, **value, **flags}
 
 
@@ -184,11 +184,11 @@ def _field(number: int, kind: str, value: Any) -> bytes:
 
 def _varint(value: int) -> bytes:
     """Seven bits a byte, the lowest first; the highest bit says that more follow."""
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:  # noqa: PLR2004 - seven bits
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*made, value])
+    return bytes([*encoded, value])
 
 
 @dataclass(frozen=True)
@@ -238,10 +238,10 @@ def _fields(body: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise ValueError("a field of an unknown kind")
 
 
-def _read_varint(body: bytes, at: int) -> tuple[int, int]:
+def _read_varint(body: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        value |= (body[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if body[at - 1] <= 0x7F:  # noqa: PLR2004 - seven bits
-            return value, at
+        value |= (body[offset] & 0x7F) << shift
+        offset, shift = offset + 1, shift + 7
+        if body[offset - 1] <= 0x7F:  # noqa: PLR2004 - seven bits
+            return value, offset

@@ -52,14 +52,14 @@ class Cell:
 
     subject: str
     measure: str
-    at: float
+    instant: float
     truth: float | str | None
     tolerance: float = 0.0
     counted: bool = False
 
 
 @dataclass(frozen=True)
-class Mapped:
+class MappedRow:
     """One row of the collection map, with the series of the captured page that it takes, by subject."""
 
     measure: Measure
@@ -78,7 +78,7 @@ class Page:
         cells: What the target should hold of that instant once it has taken the page in order.
     """
 
-    at: float
+    instant: float
     capture: Capture
     values: Mapping[Series, str]
     cells: tuple[Cell, ...]
@@ -86,7 +86,7 @@ class Page:
     @cached_property
     def text(self) -> str:
         """The page, each line with its time."""
-        return self.capture.render(self.values, round(self.at * 1000))
+        return self.capture.render(self.values, round(self.instant * 1000))
 
     @cached_property
     def untimed(self) -> str:
@@ -141,18 +141,18 @@ class PlayedExporter:
         """Names of the devices on the captured page: those that a row of the map takes as such."""
         label = self.exporter.device_label or ""
         rows = [entry for _, entry in self.entries if entry.subject is SubjectKind.device]
-        found = (s.labels.get(label) for s in self.capture.series if any(takes(entry, s) for entry in rows))
-        return tuple(dict.fromkeys(name for name in found if name))
+        names = (s.labels.get(label) for s in self.capture.series if any(takes(entry, s) for entry in rows))
+        return tuple(dict.fromkeys(name for name in names if name))
 
     @cached_property
-    def mapped(self) -> tuple[Mapped, ...]:
+    def mapped(self) -> tuple[MappedRow, ...]:
         """Rows of the collection map with the series that they take."""
-        return tuple(Mapped(measure, entry, self._series_of(entry)) for measure, entry in self.entries)
+        return tuple(MappedRow(measure, entry, self._series_of(entry)) for measure, entry in self.entries)
 
     def _series_of(self, entry: CollectionEntry) -> Mapping[str, tuple[Series, ...]]:
         subjects = self.devices if entry.subject is SubjectKind.device else (NODE,)
         label = self.exporter.device_label
-        found: dict[str, tuple[Series, ...]] = {}
+        by_subject: dict[str, tuple[Series, ...]] = {}
         for subject in subjects:
             series: list[Series] = []
             for name in entry.fields:
@@ -162,8 +162,8 @@ class PlayedExporter:
                     if s.field == name and (subject == NODE or s.labels.get(label or "") == subject) and takes(entry, s)
                 ]
                 series += matching[:SERIES_PER_SUBJECT] or [self._absent_series(name, subject, entry)]
-            found[subject] = tuple(series)
-        return found
+            by_subject[subject] = tuple(series)
+        return by_subject
 
     def _absent_series(self, name: str, subject: str, entry: CollectionEntry) -> Series:
         """A mapped series that the captured page lacks, with labels like those of its neighbours."""
@@ -191,25 +191,25 @@ class PlayedExporter:
             for whole in series
         }
 
-    def advance(self, at: float, *, reset: bool = False, blank: bool = False, overtaken: bool = False) -> Page:
-        """Let time go on to ``at``; return the page of that instant.
+    def advance(self, instant: float, *, reset: bool = False, blank: bool = False, overtaken: bool = False) -> Page:
+        """Let time go on to ``instant``; return the page of that instant.
 
         Args:
-            at: Unix time in seconds, later than before.
+            instant: Unix time in seconds, later than before.
             reset: Whether the exporter was restarted just after the previous page, so that its counters began anew.
             blank: Whether the exporter could read nothing and publishes NaN; what was counted shows on the next page.
             overtaken: Whether the page will arrive after the next one, so that nothing is counted from it.
         """
-        elapsed = None if self._previous is None else at - self._previous
+        elapsed = None if self._previous is None else instant - self._previous
         values: dict[Series, str] = {}
         physical: dict[Series, float] = {}
         cells: list[Cell] = []
         for row in self.mapped:
             for subject, series in row.series.items():
                 if row.entry.transform in {Transform.rate, Transform.increase}:
-                    cells.append(self._counted(row, subject, series, at, elapsed, values, reset=reset))
+                    cells.append(self._counted(row, subject, series, instant, elapsed, values, reset=reset))
                 else:
-                    cells.append(self._read_off(row, subject, series, at, physical, values))
+                    cells.append(self._read_off(row, subject, series, instant, physical, values))
         # Further series of mapped fields are written as nought, so that sums over series stay what is known.
         written = {**dict.fromkeys(self._others, "0"), **values}
         written |= {part: written[whole] for part, whole in self.parts.items()}
@@ -217,12 +217,12 @@ class PlayedExporter:
             written = dict.fromkeys(written, "NaN")
         if blank or overtaken:
             cells = [
-                Cell(c.subject, c.measure, at, None, counted=c.counted) if blank or c.counted else c for c in cells
+                Cell(c.subject, c.measure, instant, None, counted=c.counted) if blank or c.counted else c for c in cells
             ]
         else:
-            self._previous = at
+            self._previous = instant
             self._taken = dict(self.totals)
-        return Page(at, self.capture, written, tuple(cells))
+        return Page(instant, self.capture, written, tuple(cells))
 
     @cached_property
     def _others(self) -> tuple[Series, ...]:
@@ -231,10 +231,10 @@ class PlayedExporter:
 
     def _read_off(
         self,
-        row: Mapped,
+        row: MappedRow,
         subject: str,
         series: tuple[Series, ...],
-        at: float,
+        instant: float,
         physical: dict[Series, float],
         values: dict[Series, str],
     ) -> Cell:
@@ -243,10 +243,10 @@ class PlayedExporter:
         if entry.transform is Transform.state:
             choice = self.random.choice(entry.states or [])
             values |= dict.fromkeys(series, f"{choice.value:g}")
-            return Cell(subject, measure.name, at, choice.state.value)
+            return Cell(subject, measure.name, instant, choice.state.value)
         if entry.transform is Transform.present:
             values |= {s: self.random.choice(("0", "0", "48")) for s in series}
-            return Cell(subject, measure.name, at, float(any(values[s] != "0" for s in series)))
+            return Cell(subject, measure.name, instant, float(any(values[s] != "0" for s in series)))
         low, high = RANGES[measure.unit]
         for s in series:
             if s not in physical:
@@ -254,14 +254,14 @@ class PlayedExporter:
                 values[s] = _written(physical[s] / entry.factor, entry.resolution)
         truth = sum(physical[s] for s in series)
         step = entry.resolution * entry.factor * len(series) / 2
-        return Cell(subject, measure.name, at, truth, CONVERSION_SHARE * measure.accuracy * truth + step)
+        return Cell(subject, measure.name, instant, truth, CONVERSION_SHARE * measure.accuracy * truth + step)
 
     def _counted(
         self,
-        row: Mapped,
+        row: MappedRow,
         subject: str,
         series: tuple[Series, ...],
-        at: float,
+        instant: float,
         elapsed: float | None,
         values: dict[Series, str],
         *,
@@ -281,9 +281,9 @@ class PlayedExporter:
             values[s] = _written(self.totals[s], step)
             grown += (self.totals[s] - (0.0 if reset else self._taken.get(s, 0.0))) * entry.factor
         if elapsed is None:
-            return Cell(subject, measure.name, at, None, counted=True)
+            return Cell(subject, measure.name, instant, None, counted=True)
         truth = grown / elapsed if per_second else grown
-        return Cell(subject, measure.name, at, truth, CONVERSION_SHARE * measure.accuracy * truth, counted=True)
+        return Cell(subject, measure.name, instant, truth, CONVERSION_SHARE * measure.accuracy * truth, counted=True)
 
 
 def takes(entry: CollectionEntry, series: Series) -> bool:

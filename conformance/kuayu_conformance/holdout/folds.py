@@ -82,11 +82,11 @@ class Fold:
 
 def measured_alone(corpus: "documents.Corpus") -> dict[Cell, float]:
     """Median throughput of each device and task, of measurements on a single device."""
-    found: dict[Cell, list[float]] = {}
+    by_cell: dict[Cell, list[float]] = {}
     for row in corpus["measurements"]:
         if row.get("devices", 1) == 1:
-            found.setdefault(Cell(row["device"], row["task"]), []).append(row["throughput"])
-    return {cell: median(values) for cell, values in found.items()}
+            by_cell.setdefault(Cell(row["device"], row["task"]), []).append(row["throughput"])
+    return {cell: median(values) for cell, values in by_cell.items()}
 
 
 def folds(table: Table, chance: random.Random) -> Iterator[Fold]:
@@ -118,8 +118,8 @@ def family_folds(table: Table, chance: random.Random) -> Iterator[Fold]:
         known = [_measurement(Cell(reference, t), truth[Cell(reference, t)]) for t in tasks if (reference, t) in truth]
         corpus: documents.Corpus = {**table.corpus, "measurements": [*visible, *known]}
         for task in tasks:
-            told = kinds - _twins(table, reference)
-            cells = tuple(cell for cell in truth if cell.task == task and cell.device in told)
+            judged_kinds = kinds - _twins(table, reference)
+            cells = tuple(cell for cell in truth if cell.task == task and cell.device in judged_kinds)
             if Cell(reference, task) in truth and len(cells) > LEAST_TARGETS:
                 yield Fold(table.name, "family", corpus, cells, truth, (reference,))
 
@@ -133,10 +133,10 @@ def arrivals(table: Table, chance: random.Random) -> Iterator[Fold]:
     """
     truth = measured_alone(table.corpus)
     kinds = list(_kinds(table, truth))
-    here: frozenset[str] = frozenset()
+    arrived: frozenset[str] = frozenset()
     for device, twins in chance.sample(kinds, len(kinds)):
-        yield from _left_out(table, truth, device, here, "arrival")
-        here |= twins
+        yield from _left_out(table, truth, device, arrived, "arrival")
+        arrived |= twins
 
 
 def _left_out(

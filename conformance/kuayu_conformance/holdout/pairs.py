@@ -79,7 +79,7 @@ class Pair:
         return abs(self.value / self.measured - 1)
 
     @property
-    def held(self) -> bool:
+    def covered(self) -> bool:
         """Whether the interval holds the measured value."""
         return self.low <= self.measured <= self.high
 
@@ -125,7 +125,7 @@ class Summary:
     median: float
     ninetieth: float
     near: float
-    held: float
+    covered: float
     abstained: int
     correlation: float | None
 
@@ -140,7 +140,7 @@ class Summary:
             median(errors),
             errors[ceil(0.9 * len(errors)) - 1],
             fmean(error <= NEAR for error in errors),
-            fmean(pair.held for pair in pairs),
+            fmean(pair.covered for pair in pairs),
             sum(pair.abstained for pair in pairs),
             fmean(correlations) if correlations else None,
         )

@@ -7,7 +7,7 @@ from typing import Self
 
 from kuayu_conformance.rendering.figures import Unit
 
-_LEAST, _GREATEST = 1e-100, 1e100  # sizes beyond any quantity, where differences and ratios may overflow
+_MIN_SIZE, _MAX_SIZE = 1e-100, 1e100  # sizes beyond any quantity, where differences and ratios may overflow
 _LOGARITHMIC_FROM = 30.0  # ratio of the greatest to the least figure
 _MARGIN = 0.12  # room beside the outermost figures, as a share of their span
 _FINEST = 1e-9  # least room, as a share of the figures themselves
@@ -106,7 +106,7 @@ class Axis:
 
 def within_reach(figure: float) -> bool:
     """Whether a figure is of a size that an axis can hold."""
-    return figure == 0 or _LEAST < abs(figure) < _GREATEST
+    return figure == 0 or _MIN_SIZE < abs(figure) < _MAX_SIZE
 
 
 def _ratios(low: float, high: float) -> tuple[float, float]:

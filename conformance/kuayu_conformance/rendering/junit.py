@@ -69,15 +69,17 @@ def _is_listed(entry: Entry, view: View) -> bool:
 
 def _asked_for(report: ConformanceReport) -> set[str]:
     """Names of the profiles and sub-profiles that were to be tested: those asked for, else those declared."""
-    asked = {*report.profiles, *(report.sub_profiles or ())}
+    requested = {*report.profiles, *(report.sub_profiles or ())}
     declared = report.declaration
-    return asked or ({*declared.profiles, *(declared.sub_profiles or ())} if declared else set())
+    return requested or ({*declared.profiles, *(declared.sub_profiles or ())} if declared else set())
 
 
 def _parts(profile: str, report: ConformanceReport) -> list[str]:
     """Sub-profiles of a profile that were to be tested where it was not itself, in order of the register."""
-    asked = _asked_for(report)
-    return [name for name, row in sub_profiles().items() if name in asked and row.profile == profile not in asked]
+    requested = _asked_for(report)
+    return [
+        name for name, row in sub_profiles().items() if name in requested and row.profile == profile not in requested
+    ]
 
 
 def _times(entries: Iterable[Entry]) -> dict[str, float]:
@@ -171,8 +173,8 @@ def _figure(result: RequirementResult) -> list[str]:
     unit, limit = figure_unit(result), result.threshold
     figures = [figure for figure in (result.estimate, result.bound, limit.value) if figure is not None]
     bound = "" if result.bound is None else f", bound {unit.text(result.bound, apart_from=figures)}"
-    found = f"estimate {unit.text(result.estimate, apart_from=figures)}{bound}, n {result.n}"
-    return [f"{found}; required {COMPARISONS[limit.comparison].en} {unit.text(limit.value)}"]
+    text = f"estimate {unit.text(result.estimate, apart_from=figures)}{bound}, n {result.n}"
+    return [f"{text}; required {COMPARISONS[limit.comparison].en} {unit.text(limit.value)}"]
 
 
 def _evidence(evidence: Evidence) -> list[str]:

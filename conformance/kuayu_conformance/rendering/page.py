@@ -27,7 +27,7 @@ from kuayu_schemas.registers import requirements
 def page(report: ConformanceReport) -> str:
     """The report as HTML."""
     view = view_of(report, requirements())
-    style, script = _asset("report.css") + _asset("plot.css"), _asset("report.js")
+    style, javascript = _asset("report.css") + _asset("plot.css"), _asset("report.js")
     return (
         _environment()
         .get_template("report.html.j2")
@@ -43,9 +43,9 @@ def page(report: ConformanceReport) -> str:
             resumed=resumed(report),
             took=length_of_time((report.finished_at - report.started_at).total_seconds()),
             style=Markup(style),  # noqa: S704 - from this package
-            script=Markup(script),  # noqa: S704 - from this package
+            script=Markup(javascript),  # noqa: S704 - from this package
             policy=f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-            f"style-src '{_digest(style)}'; script-src '{_digest(script)}'",
+            f"style-src '{_digest(style)}'; script-src '{_digest(javascript)}'",
         )
     )
 

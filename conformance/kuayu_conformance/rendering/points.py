@@ -20,7 +20,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class PointSeries:
     """Points by series, none of them empty, and notes about the rest."""
 
     series: tuple[tuple[str, tuple[Point, ...]], ...]
@@ -32,7 +32,7 @@ class Gathered:
         return tuple(point for _, points in self.series for point in points)
 
 
-def gather(drawing: ReportPlot) -> Gathered:
+def gather(drawing: ReportPlot) -> PointSeries:
     """Points that can be drawn: series whose coordinates pair up, figures that the axes of this kind can hold."""
     faults = [fault for series in drawing.series if (fault := _fault(series))]
     paired = [
@@ -44,7 +44,7 @@ def gather(drawing: ReportPlot) -> Gathered:
         left_out = sum(hindrance(point) for _, points in paired for point in points)
         faults += [Note(noted(left_out))] if left_out else []
         paired = [(label, tuple(point for point in points if not hindrance(point))) for label, points in paired]
-    return Gathered(tuple((label, points) for label, points in paired if points), tuple(faults))
+    return PointSeries(tuple((label, points) for label, points in paired if points), tuple(faults))
 
 
 def _fault(series: PlotSeries) -> Note | None:

@@ -26,25 +26,25 @@ def reason_of(result: RequirementResult) -> str | None:
     threshold = result.threshold
     if not result.reason or threshold is None:
         return result.reason
-    return _COMPARED.sub(lambda found: _worded(found, result, threshold), result.reason)
+    return _COMPARED.sub(lambda match: _worded(match, result, threshold), result.reason)
 
 
-def _worded(found: re.Match[str], result: RequirementResult, threshold: Threshold) -> str:
+def _worded(match: re.Match[str], result: RequirementResult, threshold: Threshold) -> str:
     """The same comparison, in the unit that the figure is shown in elsewhere."""
-    figures = {name: found[name] for name in ("bound", "estimate", "limit") if found[name]}
+    figures = {name: match[name] for name in ("bound", "estimate", "limit") if match[name]}
     try:
         values = {name: float(figure) for name, figure in figures.items()}
     except ValueError:  # no judgement of ours
-        return found[0]
+        return match[0]
     if result.estimate is not None:  # what is compared is written with six digits, and the report has them all
         values |= {"estimate": result.estimate, "limit": threshold.value}
-        if "bound" in values and not found["other"] and result.bound is not None:
+        if "bound" in values and not match["other"] and result.bound is not None:
             values["bound"] = result.bound
     finite = [value for value in values.values() if isfinite(value)]
     unit = unit_of(threshold.unit, finite) if result.estimate is None else figure_unit(result)
     shown = {name: _shown(unit, value, finite) for name, value in values.items()}
-    compared = f"{shown['estimate']} against {COMPARISONS[found['side']].en} {shown['limit']}"
-    return f"{found['other'] or ''}bound {shown['bound']} does not: {compared}" if "bound" in shown else compared
+    compared = f"{shown['estimate']} against {COMPARISONS[match['side']].en} {shown['limit']}"
+    return f"{match['other'] or ''}bound {shown['bound']} does not: {compared}" if "bound" in shown else compared
 
 
 def _shown(unit: Unit, value: float, others: list[float]) -> str:

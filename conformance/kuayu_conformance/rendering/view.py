@@ -16,6 +16,7 @@ from kuayu_conformance.rendering.words import (
     Words,
 )
 from kuayu_schemas.models import ConformanceReport, Requirement, RequirementRegister, RequirementResult
+from kuayu_schemas.registers import withdrawn
 
 _JUDGED = frozenset({"pass", "fail", "inconclusive", "harness-error"})
 _ASIDE = frozenset({"not-applicable", "not-supported"})
@@ -132,11 +133,23 @@ def _entry(name: str, requirement: Requirement | None, result: RequirementResult
     return Entry(
         id=name,
         profile=requirement.profile if requirement else name.partition("-")[0],
-        title=Words(requirement.title_en, requirement.title_zh) if requirement else Words(name, name),
+        title=Words(requirement.title_en, requirement.title_zh) if requirement else _title_of_stranger(name),
         state=_state(requirement, result),
         requirement=requirement,
         result=result,
         chart=chart(result) if result else None,
+    )
+
+
+def _title_of_stranger(name: str) -> Words:
+    """Title of what the register does not have: what is withdrawn keeps its own, anything else has its name alone."""
+    gone = withdrawn().get(name)
+    if gone is None:
+        return Words(name, name)
+    instead = ", ".join(gone.replaced_by)
+    return Words(
+        f"{gone.title_en} (withdrawn{f'; {instead}' if instead else ''})",
+        f"{gone.title_zh}（已撤销{f'，由 {instead} 取代' if instead else ''}）",
     )
 
 

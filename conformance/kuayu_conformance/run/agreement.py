@@ -38,11 +38,11 @@ def agreed(given: Options, header: Event) -> Options:
         Contradiction: An option is given that is another one there.
     """
     hint = "leave the option out, or begin another run in another folder"
-    asked = (*header["profiles"], *header.get("sub_profiles", ()))
+    profiles = (*header["profiles"], *header.get("sub_profiles", ()))
     for option, now, then in (
         ("--nonce", given.nonce, header["nonce"]),
         ("--level", given.level, header["run_level"]),
-        ("--profile", set(given.profiles), set(asked)),
+        ("--profile", set(given.profiles), set(profiles)),
         ("--requirement", set(given.selection), set(header["selection"])),
         ("--exclude", _exclusions(given.excluded), _exclusions(header.get("excluded", {}))),
     ):
@@ -66,7 +66,7 @@ def agreed(given: Options, header: Event) -> Options:
         given,
         nonce=header["nonce"],
         level=header["run_level"],
-        profiles=asked,
+        profiles=profiles,
         selection=tuple(header["selection"]),
         excluded=dict(header.get("excluded", {})),
         origin=origin,
@@ -124,9 +124,9 @@ def same_target(then: Answer, now: Answer) -> None:
     Raises:
         CannotResume: They differ in more than clock and state.
     """
-    for name, was, found in _differences(_declared(then), _declared(now)):
+    for name, was, now_is in _differences(_declared(then), _declared(now)):
         raise CannotResume(
-            f"the target is another one than that which the run was begun with: {name} was {was}, is {found}",
+            f"the target is another one than that which the run was begun with: {name} was {was}, is {now_is}",
             "two versions cannot share a report; serve the one of then, or begin a new run in another folder",
         )
 
@@ -143,15 +143,15 @@ def same_epoch(then: Answer, now: Answer, looked: Collection[str]) -> bool:
     Raises:
         CannotResume: It is another one, and there are such checks.
     """
-    was, found = _epoch(then), _epoch(now)
-    if was != found and looked:
+    was, now_is = _epoch(then), _epoch(now)
+    if was != now_is and looked:
         raise CannotResume(
-            f"the target has lost state since: its epoch was {was}, is {found}, and {', '.join(sorted(looked))} had "
+            f"the target has lost state since: its epoch was {was}, is {now_is}, and {', '.join(sorted(looked))} had "
             "begun on that of then",
             "serve the target with its state of then (the reference: the same --database), or begin a new run in "
             "another folder",
         )
-    return bool(was == found)
+    return bool(was == now_is)
 
 
 def _epoch(answer: Answer) -> Any:
@@ -167,8 +167,8 @@ def _declared(answer: Answer) -> Mapping[str, Any]:
 
 def _differences(then: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Any, Any]]:
     for name in [*then, *(name for name in now if name not in then)]:
-        was, found = then.get(name), now.get(name)
-        if isinstance(was, dict) and isinstance(found, dict):
-            yield from _differences(was, found, f"{within}{name}.")
-        elif was != found:
-            yield f"{within}{name}", was, found
+        was, now_is = then.get(name), now.get(name)
+        if isinstance(was, dict) and isinstance(now_is, dict):
+            yield from _differences(was, now_is, f"{within}{name}.")
+        elif was != now_is:
+            yield f"{within}{name}", was, now_is

@@ -15,7 +15,7 @@ from kuayu_conformance import corpora
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, Exchanges, RunCheck
 from kuayu_conformance.claims import LEFT_TO_LONGER_RUNS
-from kuayu_conformance.episode import Episode, FellBehind, NotTestable, SetUpFailed
+from kuayu_conformance.episode import Episode, FellBehind, NotTestable, SetUpFailure
 from kuayu_conformance.extras import command, lacking
 from kuayu_conformance.findings import Claim, Finding
 from kuayu_conformance.kept_scores import KeptScores
@@ -70,7 +70,7 @@ def plan_of(
     transcript: Transcript,
     data: Path | None,
     wanted: Callable[[Check[Any]], bool] = every,
-    kept: KeptScores | None = None,
+    score_store: KeptScores | None = None,
 ) -> Plan:
     """The plan that the transcript was made by, with what the wanted checks of it need.
 
@@ -82,7 +82,7 @@ def plan_of(
     source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
     declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
     plan = Plan.from_header(header, declaration, corpora.shipped())
-    plan = replace(plan, begun_anew=transcript.begun_anew, kept=kept or KeptScores())
+    plan = replace(plan, begun_anew=transcript.begun_anew, score_store=score_store or KeptScores())
     for extra in sorted(lacking() & {check.extra for check in plan.listed()}):
         raise TranscriptError(f"the run made checks that need the extra {extra}; {command(extra)} installs it")
     checks = list(filter(wanted, plan.checks()))
@@ -113,7 +113,7 @@ def judge(
     transcript: Transcript,
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
-    kept: KeptScores | None = None,
+    score_store: KeptScores | None = None,
     processes: int = 1,
 ) -> ConformanceReport:
     """The report that follows from a transcript, the measurements and traces that it names, and nothing else.
@@ -125,7 +125,7 @@ def judge(
     Raises:
         TranscriptError: The transcript lacks what every run begins with, or data that it names are not at hand.
     """
-    plan = plan_of(transcript, data, kept=kept)
+    plan = plan_of(transcript, data, score_store=score_store)
     header = transcript.header
     checks = plan.checks()
     if _can_fork(checks, processes):
@@ -133,9 +133,9 @@ def judge(
     else:
         results, exchanges = {}, list[tuple[str, Any, Answer]]()
         for check in checks:
-            found, asked = _judged_again(check, transcript, plan, passed)
-            results |= found
-            exchanges += asked
+            results_of_check, answered = _judged_again(check, transcript, plan, passed)
+            results |= results_of_check
+            exchanges += answered
         results |= judge_whole_run(plan, tuple(exchanges), transcript.called_off)
     ordered = [results.get(r.id) or _left_out(r, plan, header["target"]) for r in testable()]
     return ConformanceReport(
@@ -167,7 +167,7 @@ def judge_some(
     wanted: Callable[[Check[Any]], bool],
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
-    kept: KeptScores | None = None,
+    score_store: KeptScores | None = None,
     processes: int = 1,
 ) -> Results:
     """Results of some checks of a run, as :func:`judge` comes to them; nothing of what is looked for in all exchanges.
@@ -177,7 +177,7 @@ def judge_some(
     Raises:
         TranscriptError: As :func:`judge`.
     """
-    plan = plan_of(transcript, data, wanted, kept)
+    plan = plan_of(transcript, data, wanted, score_store)
     checks = list(filter(wanted, plan.checks()))
     results: Results = {}
     if not _can_fork(checks, processes):
@@ -273,14 +273,14 @@ def _judged_again(
     events = transcript.episodes.get(check.name, ())
     if transcript.called_off and duration_of(events) is None:
         return _not_reached(check.name, plan, transcript.called_off), []
-    told = partial(passed, check.name) if passed else None
+    report_progress = partial(passed, check.name) if passed else None
     source = ReplaySource(check.name, without_end(events), transcript.episodes)
-    episode = Episode(check.name, plan.settings_of(check), source, told)
-    found = judge_check(check, episode, plan, duration=duration_of(events))
+    episode = Episode(check.name, plan.settings_of(check), source, report_progress)
+    by_requirement = judge_check(check, episode, plan, duration=duration_of(events))
     if truth_of(events) != json.loads(json.dumps(episode.truth)):
-        found = {name: _played_otherwise(result) for name, result in found.items()}
+        by_requirement = {name: _played_otherwise(result) for name, result in by_requirement.items()}
     load = load_of(events)
-    results = excused(found, check, episode, load, transcript.header["target"]) if load else found
+    results = excused(by_requirement, check, episode, load, transcript.header["target"]) if load else by_requirement
     results = attributed(results, episode, load) if load else results
     for _, answer in episode.exchanges:
         answer.release()
@@ -304,7 +304,7 @@ def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: fl
     mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
     try:
         findings = list(check.judge(check.observe(episode)))
-    except SetUpFailed as failed:
+    except SetUpFailure as failed:
         hint = "see COM-002 and COM-003, which judge the operations themselves"
         return {r.id: without_verdict(r, Verdict.not_testable, str(failed), hint, duration=duration) for r in mine}
     except NotTestable as not_testable:
@@ -377,12 +377,12 @@ def _late(answer: Answer) -> bool:
 
 def _not_for_this_machine(result: RequirementResult, load: MachineLoad, target: str) -> RequirementResult:
     again = f"kuayu conformance run --target {target} --requirement {result.requirement} -o DIR"
-    found = "; ".join(filter(None, (result.verdict.value, result.reason)))
+    outcome = "; ".join(filter(None, (result.verdict.value, result.reason)))
     requirement = next(row for row in testable() if row.id == result.requirement)
     return without_verdict(
         requirement,
         Verdict.not_testable,
-        f"{load.words}{EXCUSE}; found all the same: {found}",
+        f"{load.words}{EXCUSE}; found all the same: {outcome}",
         f"{'when the machine has less to do' if load.busy else ROOM}, run {again}",
         duration=result.duration,
     )

@@ -13,7 +13,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Taken, describe
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run.listener import Listener, tell
-from kuayu_conformance.run.stream_follower import Followed
+from kuayu_conformance.run.stream_follower import StreamFollower
 from kuayu_conformance.run.transcript_writer import Sink
 from kuayu_conformance.streams import MEDIA_TYPE
 from kuayu_conformance.transcript import Request, pack, pack_request
@@ -62,12 +62,12 @@ def round_trip_of(response: httpx.Response) -> float | None:
     return None if twice > MAX_SENT_TWICE * sent else round(least / 1e6, 6)
 
 
-class Interrupted(BaseException):
+class Interruption(BaseException):
     """The run was called off while an episode was waiting; nothing that looks for faults of a check may take it."""
 
 
 class TargetGone(BaseException):
-    """The target was there and is no longer; like :class:`Interrupted`, no fault of a check."""
+    """The target was there and is no longer; like :class:`Interruption`, no fault of a check."""
 
 
 class LiveSource:
@@ -108,7 +108,7 @@ class LiveSource:
         self._listeners = listeners
         self._full_requests = full_requests
         self.round_trip: float | None = None
-        self._streams: dict[int, Followed] = {}
+        self._streams: dict[int, StreamFollower] = {}
 
     def _record(self, kind: str, **members: Any) -> None:
         self._transcript.write({"kind": kind, "episode": self._episode, "number": self._number, **members})
@@ -119,17 +119,17 @@ class LiveSource:
 
         Raises:
             TargetGone: No connection came about, and none does within the time that is waited for the target.
-            Interrupted: The run was called off.
+            Interruption: The run was called off.
         """
         if self._stop.is_set():
-            raise Interrupted
+            raise Interruption
         started, clock = round(time.time(), 3), time.perf_counter()
-        failure, status, body, kept, unreached = "", 0, b"", dict[str, str](), False
+        failure, status, body, kept_headers, unreached = "", 0, b"", dict[str, str](), False
         answered: httpx.Response | None = None
         try:
             headers = self._headers(request)
             with self._client.stream(request.method, request.path, content=request.body, headers=headers) as response:
-                answered, status, kept = response, response.status_code, _kept(response)
+                answered, status, kept_headers = response, response.status_code, _recorded_headers(response)
                 self.round_trip = round_trip_of(response)  # as long as it is sure to be connected
                 if not response.headers.get("content-type", "").lower().startswith(MEDIA_TYPE):
                     body = response.read()  # a stream of events has no end to wait for
@@ -140,7 +140,7 @@ class LiveSource:
         if unreached and self._patience is not None:
             self._await_target(self._patience, failure)
         number = self._number
-        answer = Answer(number, describe(request), status, kept, body, failure, started, seconds)
+        answer = Answer(number, describe(request), status, kept_headers, body, failure, started, seconds)
         self._record("exchange", **self._recorded(request, answer))
         self._tell(request, answer, answered)
         return answer
@@ -161,7 +161,7 @@ class LiveSource:
                 socket.create_connection((url.host, url.port or PORTS[url.scheme]), timeout=patience).close()
             except OSError:
                 if self._stop.wait(PAUSE):
-                    raise Interrupted from None
+                    raise Interruption from None
             else:
                 return
         raise TargetGone(f"{self._episode}: {failure}")
@@ -169,15 +169,15 @@ class LiveSource:
     def open(self, request: Request) -> tuple[int, Answer]:
         """Open a stream and follow it from a thread of its own until it is hung up."""
         if self._stop.is_set():
-            raise Interrupted
+            raise Interruption
         started, clock = round(time.time(), 3), time.perf_counter()
-        followed = Followed(self._client, request.path, self._headers(request))
+        followed = StreamFollower(self._client, request.path, self._headers(request))
         opening = followed.opening()
-        kept = {} if opening.response is None else _kept(opening.response)
+        recorded_headers = {} if opening.response is None else _recorded_headers(opening.response)
         seconds = round(time.perf_counter() - clock, 6)
         number = self._number
         answer = Answer(
-            number, describe(request), opening.status, kept, opening.body, opening.failure, started, seconds
+            number, describe(request), opening.status, recorded_headers, opening.body, opening.failure, started, seconds
         )
         self._streams[number] = followed
         self._record("stream", **self._recorded(request, answer))
@@ -190,14 +190,14 @@ class LiveSource:
         followed = self._streams[stream]
         while not followed.has(at_least) and (left := until - time.monotonic()) > 0:
             if self._stop.is_set():
-                raise Interrupted
+                raise Interruption
             followed.wait(min(left, 0.5))
         taken = followed.taken()
         self._record(
             "events",
             stream=stream,
-            value=[[round(event.at, 3), event.id, event.kind, event.data] for event in taken.events],
-            comments=[round(comment.at, 3) for comment in taken.comments],
+            value=[[round(event.received_at, 3), event.id, event.kind, event.data] for event in taken.events],
+            comments=[round(comment.received_at, 3) for comment in taken.comments],
             ended=taken.ended,
         )
         return taken
@@ -220,13 +220,13 @@ class LiveSource:
 
     def _recorded(self, request: Request, answer: Answer) -> dict[str, Any]:
         """A request and its answer as members of an event."""
-        kept = pack_request(request.headers, request.body) if self._full_requests else {}
+        whole_request = pack_request(request.headers, request.body) if self._full_requests else {}
         return {
             "method": request.method,
             "path": request.path,
             "tenant": request.tenant,
             "request": request.digest,
-            **kept,
+            **whole_request,
             "status": answer.status,
             "headers": answer.headers,
             **pack(answer.body),
@@ -247,7 +247,7 @@ class LiveSource:
     def sleep(self, seconds: float) -> None:
         """Wait, unless the run is called off meanwhile."""
         if self._stop.wait(max(0.0, seconds)):
-            raise Interrupted
+            raise Interruption
 
     def publish(self, page: str, text: str) -> str:
         """Serve an exporter's page to the target."""
@@ -262,7 +262,7 @@ class LiveSource:
         return times
 
 
-def _kept(response: httpx.Response) -> dict[str, str]:
+def _recorded_headers(response: httpx.Response) -> dict[str, str]:
     return {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
 
 

@@ -153,7 +153,7 @@ class MachineLoad:
 class Sample:
     """Processor seconds of everybody, of those known and of the suite's own process, since some beginning."""
 
-    at: float
+    instant: float
     everybody: float
     known: float
     suite: float
@@ -228,12 +228,12 @@ class MachineWatch:
         before = self.sample()
         while not self._stop.wait(SAMPLING_PERIOD_SECONDS):
             now = self.sample()
-            took = now.at - before.at
+            took = now.instant - before.instant
             others = (now.everybody - before.everybody - (now.known - before.known)) / took
             if others >= MIN_OTHERS:
-                self._disturbed.append((before.at, took, others))
-            self._loads.append((now.at, os.getloadavg()[0]))
-            self._used.append((before.at, took, now.everybody - before.everybody, now.suite - before.suite))
+                self._disturbed.append((before.instant, took, others))
+            self._loads.append((now.instant, os.getloadavg()[0]))
+            self._used.append((before.instant, took, now.everybody - before.everybody, now.suite - before.suite))
             before = now
 
     def sample(self) -> Sample:
@@ -262,13 +262,13 @@ def process_seconds(pid: int, tick: int) -> tuple[int, float]:
 
 def descendants(roots: set[int]) -> set[int]:
     """Processes and all that they started and that is there, by process identifier."""
-    found, ahead = set[int](), list(roots)
+    processes, ahead = set[int](), list(roots)
     while ahead:
         pid = ahead.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in processes:
+            processes.add(pid)
             ahead += _children(pid)
-    return found
+    return processes
 
 
 def _children(pid: int) -> Iterator[int]:
@@ -288,8 +288,8 @@ def listeners(target: str) -> frozenset[int] | None:
     if not is_here(parts.hostname or ""):
         return frozenset()
     inodes = set(_listening(port))
-    found = frozenset(pid for pid, inode in _sockets() if inode in inodes) if inodes else frozenset[int]()
-    return found or None
+    processes = frozenset(pid for pid, inode in _sockets() if inode in inodes) if inodes else frozenset[int]()
+    return processes or None
 
 
 def is_here(host: str) -> bool:

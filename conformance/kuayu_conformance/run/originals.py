@@ -31,13 +31,13 @@ def named(used: Iterable[Mapping[str, Any]], data: Path | None) -> dict[str, Pat
         TranscriptError: One of them is not at hand, or is another one by now.
     """
     digests = {item["name"]: item["digest"] for item in used if item["name"] in FILES}
-    found = at_hand(digests, data)
-    for name in digests.keys() - found.keys():
+    paths = at_hand(digests, data)
+    for name in digests.keys() - paths.keys():
         raise TranscriptError(
             f"the run used the original {name} ({FILES[name]}), which is not at hand; "
             "name its folder with --data or KUAYU_DATA"
         )
-    for entry in entries(found):
+    for entry in entries(paths):
         if entry["digest"] != digests[entry["name"]]:
             raise TranscriptError(f"the original {entry['name']} at hand is not the one that the run used")
-    return found
+    return paths

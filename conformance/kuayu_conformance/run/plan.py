@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.check import Check, Listed, RunCheck
+from kuayu_conformance.check import Check, CheckEntry, RunCheck
 from kuayu_conformance.checks import CHECKS, NAMES, RUN_CHECKS
 from kuayu_conformance.claims import EXCLUDED_BECAUSE, LEFT_TO_LONGER_RUNS, NOT_ASKED_FOR
 from kuayu_conformance.corpora import Table
@@ -70,7 +70,7 @@ class Plan:
     traces: Mapping[str, Path] = field(default_factory=dict)
     begun_anew: Mapping[str, int] = field(default_factory=dict)
     excluded: Mapping[str, str] = field(default_factory=dict)
-    kept: KeptScores = field(default_factory=KeptScores, compare=False)
+    score_store: KeptScores = field(default_factory=KeptScores, compare=False)
     salted: bool = False
     keeps_truth: bool = False
     without: frozenset[str] = frozenset()
@@ -145,7 +145,7 @@ class Plan:
             self.tables,
             self.traces,
             frozenset(profile.value for profile in declared.profiles) if declared else frozenset(),
-            self.kept,
+            self.score_store,
             self.run if self.salted else "",
             operations=self.operations,
             keeps_truth=self.keeps_truth,
@@ -169,7 +169,7 @@ class Plan:
             return Verdict.not_testable, reason
         return left_out
 
-    def _left_out(self, requirement: Requirement, check: Listed | None) -> tuple[Verdict, str] | None:
+    def _left_out(self, requirement: Requirement, check: CheckEntry | None) -> tuple[Verdict, str] | None:
         """The same, whatever is installed."""
         if requirement.id in self.excluded:
             return Verdict.not_applicable, EXCLUDED_BECAUSE + self.excluded[requirement.id]
@@ -195,7 +195,7 @@ class Plan:
             return Verdict.not_supported, f"feature {requirement.feature.value} is not declared"
         return None
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[CheckEntry]:
         """Checks that this run needs, as they are listed."""
         wanted = {check_of(r) for r in testable() if self.applies(r) is None}
         return [check for check in CHECKS if check.name in wanted]
@@ -245,12 +245,12 @@ def traces_of(level: RunLevel) -> tuple[str, ...]:
 
 def untestable(profiles: Collection[str], without: Collection[str]) -> dict[str, list[str]]:
     """Identifiers of requirements of COM and of some profiles or sub-profiles whose checks need an extra, by extra."""
-    found: dict[str, list[str]] = {}
+    by_extra: dict[str, list[str]] = {}
     for row in testable():
         concerned = row.profile is Profile.COM or not claimable(row).isdisjoint(profiles)
         if concerned and (extra := extra_of(row)) in without:
-            found.setdefault(extra, []).append(row.id)
-    return found
+            by_extra.setdefault(extra, []).append(row.id)
+    return by_extra
 
 
 def declaration_of(body: dict[str, Any]) -> Declaration:

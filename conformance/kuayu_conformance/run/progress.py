@@ -50,16 +50,16 @@ def made(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
             yield event["path"], event["tenant"]
 
 
-class _LastAsked(ReplaySource):
+class _LastRequest(ReplaySource):
     """Replays an episode that was broken off, and notes the request that it was broken off at."""
 
-    asked: Request | None = None
+    request: Request | None = None
 
     def exchange(self, request: Request) -> Answer:
         """The recorded answer to the same request."""
-        self.asked = request
+        self.request = request
         answer = super().exchange(request)
-        self.asked = None
+        self.request = None
         return answer
 
     def repeat(self, said: Sequence[Said]) -> list[Answer] | None:  # noqa: ARG002 - all is to be asked one by one
@@ -69,7 +69,7 @@ class _LastAsked(ReplaySource):
 
 def broken_off_at(check: Check[Any], plan: Plan, events: Sequence[Event]) -> Request | None:
     """The request that an episode was to send next when it was broken off; the target may have carried it out."""
-    source = _LastAsked(check.name, events)
+    source = _LastRequest(check.name, events)
     with contextlib.suppress(Exception):  # it ends as the transcript ends, in whatever the check makes of that
         check.observe(Episode(check.name, plan.settings_of(check), source))
-    return source.asked
+    return source.request

@@ -47,8 +47,8 @@ class ReplaySource(Repeating):
         begin, answers = self._number, list[Answer]()
         for number, entry in enumerate(said, begin):
             event: Event = self._events[number] if number < len(self._events) else {}
-            found = event.get("kind"), event.get("number"), event.get("request"), event.get("tenant")
-            if found != ("exchange", number, entry.digest, entry.request.tenant):
+            recorded = event.get("kind"), event.get("number"), event.get("request"), event.get("tenant")
+            if recorded != ("exchange", number, entry.digest, entry.request.tenant):
                 return None
             answers.append(_answer(event, entry.words))
             if answer_digest(answers[-1]) != entry.answer:
@@ -58,17 +58,17 @@ class ReplaySource(Repeating):
 
     def pass_over(self, exchanges: int, digest: str) -> list[tuple[Request, Answer]] | None:
         """The next recorded exchanges, requests without their bodies, if they are of that digest; else None."""
-        found, said = list[tuple[Request, Answer]](), list[tuple[str, str]]()
+        passed, said = list[tuple[Request, Answer]](), list[tuple[str, str]]()
         for event in self._events[self._number : self._number + exchanges]:
             if event.get("kind") != "exchange":
                 return None
             request = Request(str(event["method"]), str(event["path"]), {}, b"", str(event["tenant"]))
-            found.append((request, _answer(event, describe(request))))
-            said.append((str(event["request"]), answer_digest(found[-1][1])))
-        if len(found) != exchanges or digest_of(said) != digest:
+            passed.append((request, _answer(event, describe(request))))
+            said.append((str(event["request"]), answer_digest(passed[-1][1])))
+        if len(passed) != exchanges or digest_of(said) != digest:
             return None
         self._number += exchanges
-        return found
+        return passed
 
     def open(self, request: Request) -> tuple[int, Answer]:
         """The recorded opening of the same stream.

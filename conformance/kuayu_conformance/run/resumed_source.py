@@ -69,9 +69,9 @@ class TakenUp(PassingOver):
         """What was recorded of a branch, then the network."""
         name = f"{self._episode}/{label}"
         events = self._standing(name)
-        made = TakenUp(name, events or None, self._live.branch(label, len(events)), self._standing)
-        self._branches.append(made)
-        return made
+        source = TakenUp(name, events or None, self._live.branch(label, len(events)), self._standing)
+        self._branches.append(source)
+        return source
 
     @property
     def _source(self) -> Source:
@@ -99,11 +99,11 @@ class TakenUp(PassingOver):
 
     def pass_over(self, exchanges: int, digest: str) -> list[tuple[Request, Answer]] | None:
         """The next recorded exchanges, if they are of that digest; else None."""
-        found = self._recorded.pass_over(exchanges, digest) if exchanges <= self._left else None
-        if found is not None:
+        passed = self._recorded.pass_over(exchanges, digest) if exchanges <= self._left else None
+        if passed is not None:
             self._left -= exchanges
-            self._waited += sum(answer.seconds for _, answer in found)
-        return found
+            self._waited += sum(answer.seconds for _, answer in passed)
+        return passed
 
     def now(self) -> float:
         """Unix time in seconds, to the millisecond."""

@@ -33,6 +33,7 @@ from kuayu_conformance.run.runner import (
     Progress,
     Run,
     TargetUnreachable,
+    as_made,
     shown_target,
 )
 from kuayu_conformance.run.transcript_writer import TranscriptWriter
@@ -108,7 +109,7 @@ class ResumedRun(Run):
         number = len(self._begun.resumptions) + 1
         seen: list[Event] = []
         credentials, listeners = self._options.credentials, self._options.listeners
-        parts = (f"resumption {number}", client, credentials, exporter, _Kept(seen), self._stop)
+        parts = (f"resumption {number}", client, credentials, exporter, _EventBuffer(seen), self._stop)
         source = LiveSource(*parts, listeners=listeners, full_requests=self._options.full_requests)
         declaration = read_declaration(Episode(PREAMBLE, blank_settings(self._begun.header), source))
         if declaration.failure:
@@ -117,7 +118,7 @@ class ResumedRun(Run):
         left = self._left_of(plan)
         same = same_epoch(_last_declaration_of(self._begun), declaration, self._looked_at_state(left))
         stand = {check.name: standing(check, known) for check in left if (known := self._events_of(check))}
-        ahead = [check.name for check in left if not check.background]
+        ahead = [check.name for check in as_made(left)]
         most = SIDE_BY_SIDE_IN_SMOKE if plan.level is RunLevel.smoke else SIDE_BY_SIDE
         self._at_it = {*ahead[:most], *(check.name for check in left if check.background)}
         self._progress.cleaned(len(remove(client, credentials, [*self._made(left, plan)], listeners)))
@@ -157,9 +158,9 @@ class ResumedRun(Run):
         for check in left:
             known = self._events_of(check)
             if known and not standing(check, known):
-                asked = broken_off_at(check, plan, known)
-                if asked is not None and asked.method == "PUT":
-                    yield asked.path, asked.tenant
+                request = broken_off_at(check, plan, known)
+                if request is not None and request.method == "PUT":
+                    yield request.path, request.tenant
 
     def _make(
         self,
@@ -200,7 +201,7 @@ def _cut(check: Check[Any], plan: Plan, stand: int, transcript: TranscriptWriter
     return replace(plan, begun_anew={**plan.begun_anew, check.name: plan.begun_anew.get(check.name, 0) + 1})
 
 
-class _Kept:
+class _EventBuffer:
     """Keeps events until it is known whether the run goes on."""
 
     def __init__(self, events: list[Event]) -> None:

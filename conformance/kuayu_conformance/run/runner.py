@@ -27,7 +27,7 @@ from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.extras import lacking
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run import originals
-from kuayu_conformance.run.attention import attentive
+from kuayu_conformance.run.interpreter_pauses import short_pauses
 from kuayu_conformance.run.judgement import (
     Results,
     attributed,
@@ -38,7 +38,7 @@ from kuayu_conformance.run.judgement import (
     read_declaration,
 )
 from kuayu_conformance.run.listener import Listener
-from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, TargetGone, remove
+from kuayu_conformance.run.live import Credentials, Interruption, LiveSource, TargetGone, remove
 from kuayu_conformance.run.machine import MachineWatch
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
 from kuayu_conformance.run.resumed_source import TakenUp
@@ -172,8 +172,18 @@ def _called_off(why: str) -> Event:
     return {"kind": "called off", "finished_at": instant(time.time()), "why": why}
 
 
+def as_made(checks: Sequence[Check[Any]]) -> list[Check[Any]]:
+    """Checks that are not made in the background, in the order in which they are made."""
+    ahead = [check for check in checks if not check.background]
+    return sorted(ahead, key=lambda check: (check.heavy, check.heavy and not check.recorded_times))
+
+
 class Run:
-    """One live run against one target, written to a folder."""
+    """One live run against one target, written to a folder.
+
+    Attributes:
+        cleaned: Whether a run that was called off has removed what it had made at the target.
+    """
 
     def __init__(self, options: Options, folder: Path, progress: Progress) -> None:
         """Prepare a run; nothing is sent yet."""
@@ -181,6 +191,7 @@ class Run:
         self._folder = folder
         self._progress = progress
         self._stop = threading.Event()
+        self.cleaned = False
         self._machine = MachineWatch(options.target)
         self._episodes: list[Episode] = []
 
@@ -190,7 +201,7 @@ class Run:
         Raises:
             TargetUnreachable: Nothing answers at the target.
             TargetGone: The target takes no connections any more; whoever goes on with the run removes what it had made.
-            KeyboardInterrupt: The run was called off; what it had made at the target was removed.
+            KeyboardInterrupt: The run was called off; what it had made at the target was removed, if ``cleaned``.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         header = self._header()
@@ -234,23 +245,26 @@ class Run:
             contextlib.closing(transcript),
             contextlib.closing(exporter),
             self._client() as client,
-            attentive(),
+            short_pauses(),
             watched,
         ):
-            made = plan(client, exporter)
+            run_plan = plan(client, exporter)
             try:
-                with contextlib.closing(KeptScores.begin(self._folder)) as kept:
-                    self._episodes_of(replace(made, kept=kept), exporter, transcript, client)
+                with contextlib.closing(KeptScores.begin(self._folder)) as score_store:
+                    self._episodes_of(replace(run_plan, score_store=score_store), exporter, transcript, client)
             except TargetGone as gone:
                 self._stop.set()
                 transcript.write(_called_off(f"the target took no connections any more ({gone})"))
                 raise
             except BaseException as error:
                 self._stop.set()
-                if not self._clean(client):
-                    transcript.write({"kind": "cleaned"})
-                if isinstance(error, KeyboardInterrupt):
-                    transcript.write(_called_off("it was called off"))
+                try:
+                    if not self._clean(client):
+                        transcript.write({"kind": "cleaned"})
+                        self.cleaned = True
+                finally:  # who is impatient calls off the removal too, and is owed the report of what there is
+                    if isinstance(error, KeyboardInterrupt):
+                        transcript.write(_called_off("it was called off"))
                 raise
             footer = {"finished_at": instant(time.time())}
             self._clean(client)
@@ -283,11 +297,11 @@ class Run:
     def _judge(self, transcript: Transcript) -> ConformanceReport:
         """The report; scores that this run has written itself need no spot checks."""
         self._progress.judging()
-        kept = KeptScores.of(self._folder, spot_checks=0)
+        score_store = KeptScores.of(self._folder, spot_checks=0)
         # Of longer runs there is too much to hand from process to process, and it is told how far they are judged.
         smoke = transcript.header["run_level"] == RunLevel.smoke.value
         processes = (os.cpu_count() or 1) if smoke else 1
-        return judge(transcript, self._options.data, self._progress.passed, kept, processes)
+        return judge(transcript, self._options.data, self._progress.passed, score_store, processes)
 
     def _data(self) -> list[dict[str, str]]:
         """Tables and originals beyond those that come with the suite, with their digests."""
@@ -362,7 +376,7 @@ class Run:
             clock, since = time.perf_counter(), time.monotonic()
             try:
                 results = judge_check(check, begun, plan, duration=None)
-            except Interrupted:
+            except Interruption:
                 return
             finally:
                 live.close()
@@ -382,18 +396,20 @@ class Run:
     ) -> None:
         checks = self._left_of(plan)
         self._progress.planned(checks)
-        background = [check for check in checks if check.background]
+        background, ahead = [check for check in checks if check.background], as_made(checks)
         with ThreadPoolExecutor(max_workers=max(1, len(background)), thread_name_prefix="episode") as pool:
             waiting: list[Future[None]] = [
                 pool.submit(self._make, check, plan, exporter, transcript) for check in background
             ]
             try:
-                for check in checks:
-                    if not (check.background or check.heavy):
+                for check in ahead:
+                    if not check.heavy:
                         self._make(check, plan, exporter, transcript)
                 for future in waiting:
                     future.result()
-                self._make_heavy([check for check in checks if check.heavy], plan, exporter, transcript, client)
+                self._make_heavy(
+                    [check for check in as_made(checks) if check.heavy], plan, exporter, transcript, client
+                )
             except BaseException:
                 self._stop.set()
                 raise
@@ -408,23 +424,24 @@ class Run:
     ) -> None:
         """Make checks that keep the target or this machine busy: side by side where no verdict rests on the clock.
 
-        Beside them the worlds of all checks before are removed: a target keeps looking at them as long as they are
-        registered. What is timed is made alone: the suite's own next check would be in its way.
+        The worlds of all checks before are removed first: a target keeps looking at them as long as they are
+        registered. What is timed is made alone: the suite's own next check would be in its way. It comes before what
+        is not, so that whoever makes a long run has to leave the machine alone for the first part of it, and no more.
         """
+        self._removed(client, tuple(self._episodes))
+        for check in checks:
+            if check.recorded_times:
+                self._make(check, plan, exporter, transcript)
         smoke = plan.level is RunLevel.smoke
         make = partial(self._make, plan=plan, exporter=exporter, transcript=transcript)
         untimed = [partial(make, check) for check in checks if not check.recorded_times]
-        before = partial(self._removed, client, tuple(self._episodes))
-        self._side_by_side([before, *untimed], SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
-        for check in checks:
-            if check.recorded_times:
-                make(check)
+        self._side_by_side(untimed, SIDE_BY_SIDE_IN_SMOKE if smoke else SIDE_BY_SIDE)
 
-    def _side_by_side(self, made: Sequence[Callable[[], object]], most: int) -> None:
+    def _side_by_side(self, tasks: Sequence[Callable[[], object]], most: int) -> None:
         """Do all of it, so much at a time."""
         with ThreadPoolExecutor(most, thread_name_prefix="episode") as pool:
             try:
-                for future in as_completed([pool.submit(task) for task in made]):
+                for future in as_completed([pool.submit(task) for task in tasks]):
                     future.result()
             except BaseException:
                 self._stop.set()

@@ -26,7 +26,7 @@ class Opening:
     response: httpx.Response | None
 
 
-class Followed:
+class StreamFollower:
     """One stream, live."""
 
     def __init__(self, client: httpx.Client, path: str, headers: Mapping[str, str]) -> None:
@@ -102,21 +102,21 @@ class Followed:
         self._opened(Opening(response.status_code, b"", "", response))
         reader = Reader()
         for line in lines(response.iter_text()):
-            found = reader.take(line, time.time())
-            if found is not None:
-                self._came(found)
+            entry = reader.take(line, time.time())
+            if entry is not None:
+                self._came(entry)
 
     def _opened(self, opening: Opening) -> None:
         with self._changed:
             self._opening = self._opening or opening
             self._changed.notify_all()
 
-    def _came(self, found: StreamEvent | Comment) -> None:
+    def _came(self, entry: StreamEvent | Comment) -> None:
         with self._changed:
-            if isinstance(found, StreamEvent):
-                self._events.append(found)
+            if isinstance(entry, StreamEvent):
+                self._events.append(entry)
             else:
-                self._comments.append(found)
+                self._comments.append(entry)
             self._changed.notify_all()
 
     def _end(self) -> None:

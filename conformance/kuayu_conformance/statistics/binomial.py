@@ -50,13 +50,13 @@ def _stirling_error(n: int) -> float:
     return sum(coefficient / float(n) ** (2 * place + 1) for place, coefficient in enumerate(_SERIES))
 
 
-def _deviance(found: float, expected: float) -> float:
+def _deviance(observed: float, expected: float) -> float:
     """``found · log(found / expected) + expected - found``, without cancellation where the two are near."""
-    difference, both = found - expected, found + expected
+    difference, both = observed - expected, observed + expected
     if abs(difference) >= _NEAR * both:
-        return found * log(found / expected) - difference
+        return observed * log(observed / expected) - difference
     ratio = difference / both
-    total, power, divisor = difference * ratio, 2.0 * found * ratio, 3
+    total, power, divisor = difference * ratio, 2.0 * observed * ratio, 3
     while True:
         power *= ratio * ratio
         more = total + power / divisor

@@ -126,11 +126,11 @@ def averaged(quotients: Sequence[Quotient]) -> Quotient | Average:
     if any(row.estimate == inf for row in quotients):
         return Average(inf, inf, 0.0, n)
     estimate = fsum(item.estimate for item in quotients) / len(quotients)
-    variances = [(each.estimate * each.error) ** 2 if each.estimate else 0.0 for each in quotients]
+    variances = [(part.estimate * part.error) ** 2 if part.estimate else 0.0 for part in quotients]
     total = fsum(variances)
     if total in {0.0, inf}:
         return Average(estimate, sqrt(total), fsum(entry.freedom for entry in quotients), n)
-    freedom = total**2 / fsum(v * v / each.freedom for v, each in zip(variances, quotients, strict=True) if v > 0.0)
+    freedom = total**2 / fsum(v * v / part.freedom for v, part in zip(variances, quotients, strict=True) if v > 0.0)
     return Average(estimate, sqrt(total) / len(quotients), freedom, n)
 
 
@@ -149,8 +149,8 @@ def _of_one(stratum: Stratum) -> tuple[float, float, int, int]:
     if n == 1:
         return value, inf, 0, n
     away = [
-        n * fsum([each[i] / total for each, total in zip(stratum.over, over, strict=True)])
-        - n * fsum([each[i] / total for each, total in zip(stratum.under, under, strict=True)])
+        n * fsum([window[i] / total for window, total in zip(stratum.over, over, strict=True)])
+        - n * fsum([window[i] / total for window, total in zip(stratum.under, under, strict=True)])
         for i in range(n)
     ]
     middle = fsum(away) / n

@@ -36,6 +36,15 @@ INTRODUCTION = Words(
     "标准的每条规范性条文各列一次，标识永久不变。共 {total} 项要求，其中 {checked} 项有检验，其余说明原因。"
     "判定为参考实现最近一次的结果，依据{report}。",
 )
+WITHDRAWN = Words("Withdrawn", "已撤销")
+WITHDRAWN_TEXT = Words(
+    "These identifiers are not used again. Reports from before keep their verdicts.",
+    "下列编号不再使用，先前报告中的判定保留。",
+)
+WITHDRAWN_COLUMNS = {
+    "en": ("Requirement", "Title", "First version without it", "Replaced by", "Because"),
+    "zh": ("要求", "名称", "首个不含该要求的版本", "替代项", "原因"),
+}
 REPEAT = Words("Make it again", "重新运行")
 SEED = Words("seed {}", "种子 {}")
 CHECKS_TITLE = Words("From a check to its requirements", "由检验查要求")
@@ -173,7 +182,24 @@ def _index(language: Language, view: View, made_of: str) -> str:
         rows = (_row(language, entry, entry.requirement) for entry in group.entries if entry.requirement)
         blocks += [f"## {group.profile} · {group.name.in_(language)}", table(COLUMNS[language], rows)]
     title = {"en": "# Requirements and their checks", "zh": "# 要求与检验"}[language]
-    return page(title, introduction, *blocks, _checks(language))
+    return page(title, introduction, *blocks, _withdrawn(language), _checks(language))
+
+
+def _withdrawn(language: Language) -> str:
+    """Requirements that are no more, and what replaced them; nothing where there are none."""
+    rows = [
+        (
+            plain(row.id),
+            plain(row.title_zh if language == "zh" else row.title_en),
+            plain(row.withdrawn_in),
+            ", ".join(requirement_link(name) for name in row.replaced_by) or "–",
+            plain(row.because_zh if language == "zh" else row.because_en),
+        )
+        for row in registers.withdrawn().values()
+    ]
+    if not rows:
+        return ""
+    return page(f"## {WITHDRAWN.in_(language)}", WITHDRAWN_TEXT.in_(language), table(WITHDRAWN_COLUMNS[language], rows))
 
 
 def shared() -> Iterator[Made]:

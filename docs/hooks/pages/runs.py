@@ -353,6 +353,7 @@ def judged_again(run: Run, data: Path | None, standing: frozenset[str] = frozens
     missing = bool(run.report.data and data is None)
     outdated = run.outdated.intersection(result.requirement for result in run.report.results if decided(result))
     unjudged = {row.id for row in testable()}.difference(result.requirement for result in run.report.results)
+    gone = registers.withdrawn().keys() & {result.requirement for result in run.report.results if decided(result)}
     apart = ""
     if missing:
         apart += " but for checks that use further measurements (name their folder by KUAYU_DATA)"
@@ -360,6 +361,8 @@ def judged_again(run: Run, data: Path | None, standing: frozenset[str] = frozens
         apart += f" but for {', '.join(sorted(outdated))}, whose method was revised since"
     if unjudged:
         apart += f" but for {', '.join(sorted(unjudged))}, which had no check then"
+    if gone:
+        apart += f" but for {', '.join(sorted(gone))}, which were withdrawn since"
     left_out = outdated | unjudged
 
     def wanted(check: Check[Any]) -> bool:

@@ -21,6 +21,7 @@ GROUPS = {
         "jobs": ("kuayu.cli.jobs", "jobs", "List jobs and where they stand."),
         "logs": ("kuayu.cli.jobs", "logs", "Print what a job prints."),
         "why": ("kuayu.cli.jobs", "why", "Show what was decided about a job, and why."),
+        "load": ("kuayu.cli.jobs", "load", "Tell how many requests come in for a serving job."),
         "cancel": ("kuayu.cli.jobs", "cancel", "Cancel a job."),
         "domain": ("kuayu.cli.domain", "app", "Add domains that run jobs, or run one from inside."),
     },

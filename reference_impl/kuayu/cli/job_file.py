@@ -50,6 +50,7 @@ KEYS = {
     "model": "what is trained, from which its demand follows",
     "strategy": "how that is spread over devices",
     "steps": "steps that the training takes",
+    "serving": "how many replicas it has, and how many requests one of them answers",
     "duration": "how long it takes on the devices asked for, of the reference device",
     "split_modes": "how it may be spread over domains",
     "sync_period": "steps between reconciliations of domains",
@@ -67,6 +68,7 @@ KEYS = {
 
 DEVICE_KEYS = ("least", "most", "want", "step", "kind", "memory", "per_node", "within")
 DATA_KEYS = ("name", "place", "size", "pinned")
+SERVING_KEYS = ("least", "most", "rate", "latency", "startup", "cool_down")
 DURATION_KEYS = ("expected", "low", "high", "coverage")
 
 DURATION_FACTOR = 2.0
@@ -315,6 +317,7 @@ class _Reader:
             "grace": self._span,
             "domains": self._texts,
             "duration": self._duration,
+            "serving": self._serving,
         }
         for name, read in readers.items():
             if name in given:
@@ -494,6 +497,26 @@ class _Reader:
         outcome = {key: self._span(f"{name}.{key}", within[key]) for key in DURATION_KEYS[:3]}
         coverage = self._number(f"{name}.coverage", within["coverage"]) if "coverage" in within else DURATION_COVERAGE
         return {**outcome, "coverage": coverage}
+
+    def _serving(self, name: str, entry: Entry) -> dict[str, Any] | None:
+        """Class ServingNeed; one limit stands for both where there is one."""
+        if not isinstance(entry.value, dict):
+            self._complain(entry, f"{name}: write it as least: 1, most: 4 and rate: 20")
+            return None
+        within = self._members(entry, f"{name}.", SERVING_KEYS)
+        limits = {key: self._whole(f"{name}.{key}", within[key]) for key in ("least", "most") if key in within}
+        if "rate" not in within or not limits:
+            self._complain(entry, f"{name}: it does not say {'rate' if limits else 'least or most'}")
+            return None
+        outcome: dict[str, Any] = {
+            "minimum": limits.get("least", limits.get("most")),
+            "maximum": limits.get("most", limits.get("least")),
+            "rate": self._number(f"{name}.rate", within["rate"]),
+        }
+        for key in ("latency", "startup", "cool_down"):
+            if key in within:
+                self._put(outcome, key, self._span(f"{name}.{key}", within[key]))
+        return outcome
 
     def _deadline(self, name: str, entry: Entry) -> str | None:
         text = entry.raw.strip()

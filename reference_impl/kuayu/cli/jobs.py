@@ -1,4 +1,4 @@
-"""``kuayu jobs``, ``kuayu why`` and ``kuayu cancel``: how jobs stand, why, and that one is not wanted any more.
+"""``kuayu jobs``, ``why``, ``load`` and ``cancel``: how jobs stand and why, what comes in for them, and their end.
 
 1. ``kuayu logs``: what the processes of a job print.
 2. ``kuayu submit``: hand a job to a service, and say where and when it runs, what it costs, and what is next best.
@@ -29,6 +29,7 @@ from kuayu_schemas.models import (
     AccountList,
     DomainShare,
     JobDecision,
+    JobLoad,
     JobLogLine,
     JobRecord,
     JobState,
@@ -89,6 +90,7 @@ def details(job: JobRecord) -> Group:
     head = [
         f"[bold]{escape(job.id)}[/] [{style}]{job.state.value}[/]{cancelling}: {escape(job.reason)}",
         *([] if job.placement is None else [f"runs on   {where(job.placement)}"]),
+        *_replicas(job),
         f"attempt   {job.attempt}, {job.failures} of {3 if job.retries is None else job.retries} retries used",
         *([] if job.step is None else [f"step      {job.step}{_checkpoint(job)}"]),
         f"has held  {job.device_hours:.3g} h of reference devices",
@@ -98,6 +100,16 @@ def details(job: JobRecord) -> Group:
     for change in job.transitions:
         rows.add_row(moment(change.at), change.state.value, str(change.attempt), escape(change.reason))
     return Group(*head, "", rows)
+
+
+def _replicas(job: JobRecord) -> Iterator[str]:
+    """What is told of a serving job, or of one of its replicas."""
+    if job.replica_of is not None:
+        yield f"replica of {escape(job.replica_of)}"
+    if job.replicas is not None:
+        state = job.replicas
+        load = "" if state.load is None else f", for {state.load:.4g} requests/s"
+        yield f"replicas  {state.running} of {state.wanted} run{load}: {escape(', '.join(state.jobs)) or 'none'}"
 
 
 def decision(product: JobDecision) -> Group:
@@ -258,7 +270,26 @@ def why(
             return
         console.print(details(record))
         console.print()
-        console.print("nothing was decided about it yet" if outcome is None else decision(outcome))
+        if record.serving is not None:
+            console.print("it has no devices of its own; kuayu why tells of each replica where it runs")
+        else:
+            console.print("nothing was decided about it yet" if outcome is None else decision(outcome))
+
+
+def load(
+    job: Job,
+    rate: Annotated[float, typer.Argument(metavar="RATE", min=0.0, help="Requests a second that come in now.")],
+    url: data_directory.Url = None,
+    token: data_directory.Token = None,
+    data: data_directory.Data = data_directory.DEFAULT,
+) -> None:
+    """Tell how many requests come in for a serving job; as many replicas are started or stopped as that needs.
+
+    Programs that pass requests on do the same with POST /v1/job-loads.
+    """
+    with connected(url, token, data) as client:
+        record = client.post_job_load(JobLoad(job=job, observed_at=datetime.now(UTC), rate=rate))
+        typer.echo(f"{record.id} {record.state.value}: {record.reason}")
 
 
 def cancel(
@@ -270,12 +301,13 @@ def cancel(
 ) -> None:
     """Call jobs off: what runs of them is stopped, and what they hold is given back. Their records and logs stay.
 
-    All are called off before any is waited for. One that is not there keeps none of the others from it, and is told in
-    the end.
+    All are called off before any is waited for. One that is not there, or not for the token, keeps none of the others
+    from it, and is told in the end.
     """
-    from kuayu.client import NotFoundError
+    from kuayu.client import NotFoundError, RefusedError
 
-    missing = []
+    missing: list[str] = []
+    forbidden: list[RefusedError] = []
     with connected(url, token, data) as client:
         records = []
         for job in dict.fromkeys(jobs):
@@ -283,11 +315,18 @@ def cancel(
                 records.append(client.cancel_job(job))
             except NotFoundError:
                 missing.append(job)
+            except RefusedError as error:
+                if error.name != "forbidden":
+                    raise
+                forbidden.append(error)
         for record in records:
             ended = awaited(client, record) if wait else record
             typer.echo(f"{ended.id} {ended.state.value}: {ended.reason}")
+    ends = [fail(error.cause, error.hint) for error in forbidden]
     if missing:
-        raise fail(f"there is no job {', '.join(missing)}", "kuayu jobs lists all")
+        ends.append(fail(f"there is no job {', '.join(missing)}", "kuayu jobs lists all"))
+    if ends:
+        raise ends[0]
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from kuayu_schemas.models import (
     AccountList,
     Declaration,
     JobDecision,
+    JobLoad,
     JobLogLine,
     JobLogPage,
     JobPage,
@@ -160,6 +161,10 @@ class Jobs(Connection):
     def post_run_report(self, report: RunReport) -> JobRecord:
         """Tell how a run stands; may be repeated. ``unknown-reference`` where no such run was ever asked for."""
         return self._ask(JobRecord, "/v1/run-reports", report)
+
+    def post_job_load(self, load: JobLoad) -> JobRecord:
+        """Tell how many requests come in for a serving job; its replicas follow that."""
+        return self._ask(JobRecord, "/v1/job-loads", load)
 
     def post_run_logs(self, batch: RunLogBatch) -> RunLogResult:
         """Hand over lines of a run; those that are kept already are passed over.

@@ -63,11 +63,11 @@ class _Group:
 
 
 def _grouped(trainings: Sequence[Training]) -> list[_Group]:
-    found: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for position, training in enumerate(trainings):
-        found.setdefault(_key(training), []).append(position)
+        positions.setdefault(_key(training), []).append(position)
     groups = []
-    for rows in found.values():
+    for rows in positions.values():
         layouts = Layouts.of([trainings[row].strategy for row in rows])
         structure = _columns([trainings[row].structure for row in rows])
         groups.append(_Group((structure, layouts, trainings[rows[0]].hardware.of(layouts.devices)), rows))
@@ -84,14 +84,14 @@ def _key(training: Training) -> Hashable:
 
 def _columns(alike: Sequence[T]) -> T:
     """Dataclasses of one sort as one whose numbers are columns, N; flags and a window of nought stay what they are."""
-    made = copy(alike[0])
-    for name, first in vars(made).copy().items():
+    table = copy(alike[0])
+    for name, first in vars(table).copy().items():
         values = [getattr(part, name) for part in alike]
         if is_dataclass(first):
-            object.__setattr__(made, name, _columns(values))
+            object.__setattr__(table, name, _columns(values))
         elif not (isinstance(first, bool | None) or (name == "window" and not first)):
-            object.__setattr__(made, name, np.array(values, dtype=float))
-    return made
+            object.__setattr__(table, name, np.array(values, dtype=float))
+    return table
 
 
 def _ordered(parts: Sequence[Terms], groups: Sequence[_Group]) -> Terms:

@@ -36,17 +36,17 @@ def told_phases(case: "documents.TrainingCase", rows: Sequence[tuple[Demand, int
         rows: Demand of each phase, and its row there.
     """
     phases: list[documents.PhaseDemand] = []
-    for phase, (made, row) in zip(case["phases"], rows, strict=True):
-        step, steps = float(made.times.step[row]), phase["steps"]
+    for phase, (demand, row) in zip(case["phases"], rows, strict=True):
+        step, steps = float(demand.times.step[row]), phase["steps"]
         phases.append(
             {
                 "phase": phase["phase"],
-                "devices": int(made.layouts.devices[row]),
+                "devices": int(demand.layouts.devices[row]),
                 "step_time": step,
                 "duration": steps * step,
-                "work": steps * float(made.model_flops[row]),
-                "memory": float(made.memory.total[row]),
-                "traffic": float(made.traffic[:, :, row].sum()),
+                "work": steps * float(demand.model_flops[row]),
+                "memory": float(demand.memory.total[row]),
+                "traffic": float(demand.traffic[:, :, row].sum()),
             }
         )
     return phases

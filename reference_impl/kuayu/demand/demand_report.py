@@ -140,7 +140,7 @@ def tellable(value: object) -> bool:
     return True
 
 
-def segments(made: Demand, row: int) -> "list[documents.StepSegment]":
+def segments(demand: Demand, row: int) -> "list[documents.StepSegment]":
     """The inside of a step."""
     return [
         {
@@ -150,29 +150,29 @@ def segments(made: Demand, row: int) -> "list[documents.StepSegment]":
             "busy": segment.busy,
             "traffic": [{"link": LINKS[link], "flow": flow} for link, flow in segment.sends.items() if flow > 0],
         }
-        for segment in profile(made, row)
+        for segment in profile(demand, row)
     ]
 
 
 def _told(
     case: str, training: Training, batch: Batch, of: tuple[int, int], factor: float, coverage: float
 ) -> "documents.TrainingDemand":
-    made, row = batch.demands[of[0]], of[1]
-    obstacles = [*training.missing, *_obstacles(made, row, training.hardware)]
+    demand, row = batch.demands[of[0]], of[1]
+    obstacles = [*training.missing, *_obstacles(demand, row, training.hardware)]
     answer: documents.TrainingDemand = {
         "case": case,
         "parameters": float(training.structure.parameters),
         "active_parameters": float(training.structure.active_parameters),
         "devices": training.strategy.devices,
-        "work": float(made.model_flops[row]),
-        "executed_work": float(made.hardware_flops[row]),
-        "step_time": estimate(float(made.times.step[row]), factor, coverage),
-        "utilisation": float(made.utilization[row]),
-        "memory": float(made.memory.total[row]),
-        "memory_parts": [{"part": part, "size": float(getattr(made.memory, part)[row])} for part in MEMORY_PARTS],
+        "work": float(demand.model_flops[row]),
+        "executed_work": float(demand.hardware_flops[row]),
+        "step_time": estimate(float(demand.times.step[row]), factor, coverage),
+        "utilisation": float(demand.utilization[row]),
+        "memory": float(demand.memory.total[row]),
+        "memory_parts": [{"part": part, "size": float(getattr(demand.memory, part)[row])} for part in MEMORY_PARTS],
         "fits": not obstacles,
         "obstacles": obstacles,
-        "traffic": _traffic(made, row),
+        "traffic": _traffic(demand, row),
     }
     if training.structure.adapter is not None:
         answer["trained_parameters"] = float(training.structure.adapter_parameters)
@@ -185,22 +185,22 @@ def _beyond(answers: "Sequence[documents.TrainingDemand]") -> list[Complaint]:
     return [(f"/cases/{number}", detail) for number, answer in enumerate(answers) if not tellable(answer)]
 
 
-def _traffic(made: Demand, row: int) -> "list[documents.StepTraffic]":
+def _traffic(demand: Demand, row: int) -> "list[documents.StepTraffic]":
     return [
-        {"dimension": dimension, "link": LINKS[link], "size": float(made.traffic[place, kind, row])}
+        {"dimension": dimension, "link": LINKS[link], "size": float(demand.traffic[place, kind, row])}
         for place, dimension in enumerate(DIMENSIONS)
         for kind, link in enumerate(CLASSES)
-        if made.traffic[place, kind, row] > 0
+        if demand.traffic[place, kind, row] > 0
     ]
 
 
-def _obstacles(made: Demand, row: int, hardware: Hardware) -> list[str]:
+def _obstacles(demand: Demand, row: int, hardware: Hardware) -> list[str]:
     """Why it cannot run; of memory with the figures."""
     obstacles = []
-    for reason, hit in zip(REASONS, made.broken[row], strict=True):
+    for reason, hit in zip(REASONS, demand.broken[row], strict=True):
         if hit and reason.code == "memory":
-            needed, room = float(made.memory.total[row]) / 1e9, hardware.memory / 1e9
-            obstacles.append(f"{reason.text}: {needed:.4g} of {room:.4g} GB")
+            needed, capacity = float(demand.memory.total[row]) / 1e9, hardware.memory / 1e9
+            obstacles.append(f"{reason.text}: {needed:.4g} of {capacity:.4g} GB")
         elif hit:
             obstacles.append(reason.text)
     return obstacles

@@ -81,8 +81,8 @@ def _expert(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> 
     nodes = np.where(limit > 0, np.minimum(nodes, limit), nodes)
     # the devices of a node, given that it holds some of a token's experts
     devices = nodes * _holding(np.asarray(inside, dtype=float), experts * inside / group.size, chosen / nodes)
-    ways = BYTES[layouts.common.dispatch_precision] / WIDTH + 1.0
-    return all_to_all(group, once * devices, hardware, nodes / devices).times(ways)
+    both_directions = BYTES[layouts.common.dispatch_precision] / WIDTH + 1.0
+    return all_to_all(group, once * devices, hardware, nodes / devices).times(both_directions)
 
 
 def _holding(parts: Floats, experts: Floats, chosen: Floats) -> Floats:

@@ -221,15 +221,15 @@ def _of_source(longer: Floats, *, experts: bool) -> _OfSource:
     return _OfSource(mean, (scatter - beyond) / len(longer) + beyond)
 
 
-def _together(found: Sequence[_OfSource]) -> Effect:
+def _together(effects: Sequence[_OfSource]) -> Effect:
     """The effect that sources with the same habits lead to expect of a training."""
-    if not found:
+    if not effects:
         return UNKNOWN
-    means, variances = (np.array([getattr(term, name) for term in found]) for name in ("mean", "variance"))
+    means, variances = (np.array([getattr(term, name) for term in effects]) for name in ("mean", "variance"))
     apart = 0.0
-    if len(found) > 1:
+    if len(effects) > 1:
         about = float(np.sum((means - means.mean()) ** 2))
-        apart = (SOURCES_APART_COUNT * SOURCES_APART**2 + about) / (SOURCES_APART_COUNT + len(found) - 1)
+        apart = (SOURCES_APART_COUNT * SOURCES_APART**2 + about) / (SOURCES_APART_COUNT + len(effects) - 1)
     precision = 1 / (variances + apart)
     pull = float(EFFECT_WIDTH**2 / (EFFECT_WIDTH**2 + 1 / precision.sum()))
     shift = pull * float(np.sum(precision * means) / precision.sum())

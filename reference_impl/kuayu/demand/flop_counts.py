@@ -141,8 +141,8 @@ def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
     scores = scores / split
     fused = common.fused_attention
     quick = (layouts.recompute == Recompute.SELECTIVE) & (structure.latent is not None)
-    held = shared + moe * structure.experts * structure.expert_parameters / layouts.expert
-    weights = held / split * BYTES[common.precision]
+    parameters = shared + moe * structure.experts * structure.expert_parameters / layouts.expert
+    weights = parameters / split * BYTES[common.precision]
     forward = WIDTH * t * _passed(structure, layouts)
     unfused = 0.0 if fused else 2 * WIDTH * t * structure.sequence * structure.heads / split
     kernels = KERNELS + KERNELS_DROPOUT * structure.dropout + moe * KERNELS_EXPERTS
@@ -254,8 +254,8 @@ def _elementwise(structure: ModelStructure, layouts: Layouts) -> Floats:
     wide += moe * (structure.experts_per_token * structure.expert_feed_forward + structure.shared_feed_forward)
     activated = 2 * structure.matrices * wide / split
     permuted = moe * 8 * structure.experts_per_token * hidden / layouts.divided
-    made = between + reshaped + activated + permuted
+    moved = between + reshaped + activated + permuted
     if BYTES[layouts.common.precision] >= WIDTH:
-        return made
+        return moved
     inputs = 2 * hidden + (structure.value_width + wide) / split + moe * structure.experts_per_token * hidden
-    return made + (WIDTH + BYTES[layouts.common.precision]) * inputs
+    return moved + (WIDTH + BYTES[layouts.common.precision]) * inputs

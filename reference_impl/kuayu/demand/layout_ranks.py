@@ -43,29 +43,29 @@ def rank(request: "documents.LayoutRequest") -> "documents.LayoutReport":
         sequence_parallel=True,
     )
     training = training_of(structure_of(request["model"]), common, kinds[request["kind"]])
-    found = ranked(training.structure, training.hardware, common)
-    best = found.order[: 0 if training.missing else int(request.get("layouts", LAYOUTS))]
+    ranking = ranked(training.structure, training.hardware, common)
+    best = ranking.order[: 0 if training.missing else int(request.get("layouts", LAYOUTS))]
     layouts: list[documents.RankedLayout] = []
     if len(best):
         slower = float(experience.slower([training])[0])
-        demand = found.demand.slower(slower)
-        needed = chosen(found.demand.terms, best)
+        demand = ranking.demand.slower(slower)
+        needed = chosen(ranking.demand.terms, best)
         factors = experience.factor(needed, [training] * len(best), coverage_of(request))
         for row, factor in zip(best, factors, strict=True):
             layouts.append(
                 {
-                    "strategy": wire_of(found.demand.layouts.row(int(row))),
+                    "strategy": wire_of(ranking.demand.layouts.row(int(row))),
                     "step_time": estimate(float(demand.times.step[row]), float(factor), coverage_of(request)),
                     "utilisation": float(demand.utilization[row]),
-                    "memory": float(found.demand.memory.total[row]),
+                    "memory": float(ranking.demand.memory.total[row]),
                 }
             )
     refuse(Impossible, [] if tellable(layouts) else [("/model", "its figures are beyond what can be told")])
     return {
         "revision": request["revision"],
         "method": method(experience),
-        "considered": found.considered,
-        "feasible": 0 if training.missing else len(found.order),
+        "considered": ranking.considered,
+        "feasible": 0 if training.missing else len(ranking.order),
         "layouts": layouts,
     }
 

@@ -164,18 +164,20 @@ def layer_activations(structure: ModelStructure, layouts: Layouts) -> tuple[Floa
     fused, masks = layouts.common.fused_attention, float(structure.dropout)
     moe = structure.moe_layers / structure.all_layers
     # What a product takes in is kept as it was multiplied; everything else in 16 bits, masks in one byte.
-    kept = min(2.0, max(1.0, BYTES[layouts.common.precision]))
-    outside = t * structure.hidden * (4 + 2 * kept + 2 * masks) / between
-    inner = 2 * structure.query_width + 4 * structure.key_value_width + kept * structure.value_width
+    bytes_kept = min(2.0, max(1.0, BYTES[layouts.common.precision]))
+    outside = t * structure.hidden * (4 + 2 * bytes_kept + 2 * masks) / between
+    inner = 2 * structure.query_width + 4 * structure.key_value_width + bytes_kept * structure.value_width
     attention = t * inner / split
-    stored = 2 * (structure.matrices - 1) + kept
-    routed = structure.experts_per_token * (stored * structure.expert_feed_forward + (2 + kept) * structure.hidden)
+    stored = 2 * (structure.matrices - 1) + bytes_kept
+    routed = structure.experts_per_token * (
+        stored * structure.expert_feed_forward + (2 + bytes_kept) * structure.hidden
+    )
     routed += stored * structure.shared_feed_forward
     forward = t * ((1 - moe) * stored * structure.feed_forward + moe * routed) / split
     scores = t * structure.heads * structure.sequence * (4 + masks) / split
     extra = np.zeros_like(scores) if fused else scores
     full = outside + attention + forward + extra
-    selective = full - extra if structure.latent is None else _without_quick(structure, layouts, kept)
+    selective = full - extra if structure.latent is None else _without_quick(structure, layouts, bytes_kept)
     stays = np.select(
         [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE],
         [2.0 * t * structure.hidden / between, selective],
@@ -184,7 +186,7 @@ def layer_activations(structure: ModelStructure, layouts: Layouts) -> tuple[Floa
     return stays, full
 
 
-def _without_quick(structure: ModelStructure, layouts: Layouts, kept: float) -> Floats:
+def _without_quick(structure: ModelStructure, layouts: Layouts, bytes_kept: float) -> Floats:
     """Bytes that a layer with latent attention keeps where what is quick to compute is computed again.
 
     What stays: inputs of both normalisations, compressed queries, keys and values, what attention puts out, what
@@ -195,9 +197,11 @@ def _without_quick(structure: ModelStructure, layouts: Layouts, kept: float) -> 
     assert latent is not None
     moe = structure.moe_layers / structure.all_layers
     queries = np.where(latent.query_rank == 0, structure.query_width / layouts.tensor, latent.query_rank)
-    attention = 2 * (queries + latent.value_rank + latent.rotary_width) + kept * structure.value_width / layouts.tensor
-    inside = kept * (structure.matrices - 1)
-    routed = structure.experts_per_token * (inside * structure.expert_feed_forward + kept * structure.hidden)
+    attention = (
+        2 * (queries + latent.value_rank + latent.rotary_width) + bytes_kept * structure.value_width / layouts.tensor
+    )
+    inside = bytes_kept * (structure.matrices - 1)
+    routed = structure.experts_per_token * (inside * structure.expert_feed_forward + bytes_kept * structure.hidden)
     routed += inside * structure.shared_feed_forward
     forward = ((1 - moe) * inside * structure.feed_forward + moe * routed) / layouts.tensor
     return np.asarray(t * (structure.hidden * (4 + 2.0 * structure.dropout) / layouts.divided + attention + forward))

@@ -87,9 +87,9 @@ def groups(layouts: Layouts) -> Groups:
     )
 
 
-def near(group: Group, room: int) -> Whole:
+def near(group: Group, devices: int) -> Whole:
     """Members that a group has within a stretch of so many devices."""
-    return np.minimum(group.size, np.maximum(1, room // group.stride))
+    return np.minimum(group.size, np.maximum(1, devices // group.stride))
 
 
 def ring(group: Group, volume: Floats, hardware: Hardware, passes: int = 1) -> Exchange:
@@ -101,8 +101,8 @@ def ring(group: Group, volume: Floats, hardware: Hardware, passes: int = 1) -> E
         hardware: Devices and links.
         passes: 2 for an all-reduce.
     """
-    room = hardware.per_domain or hardware.devices
-    inside, domain = near(group, hardware.per_node), near(group, room)
+    domain_size = hardware.per_domain or hardware.devices
+    inside, domain = near(group, hardware.per_node), near(group, domain_size)
     moved = passes * volume * (group.size - 1) / group.size
     crosses, leaves = group.size > inside, group.size > domain
     within = np.where(inside > 1, moved, 0.0)
@@ -125,8 +125,8 @@ def all_to_all(group: Group, volume: Floats, hardware: Hardware, relayed: Floats
         relayed: Part of what leaves a node, N: the rest is the same for several members of another, goes there once and
             is passed on inside.
     """
-    room = hardware.per_domain or hardware.devices
-    inside, domain = near(group, hardware.per_node), near(group, room)
+    domain_size = hardware.per_domain or hardware.devices
+    inside, domain = near(group, hardware.per_node), near(group, domain_size)
     share = volume / group.size
     between, outside = share * (domain - inside) * relayed, share * (group.size - domain) * relayed
     within = np.where(np.less(relayed, 1.0), volume * (inside - 1) / inside, share * (inside - 1))
@@ -138,11 +138,11 @@ def all_to_all(group: Group, volume: Floats, hardware: Hardware, relayed: Floats
 
 def hop(group: Group, volume: Floats, hardware: Hardware) -> Exchange:
     """A message to the next member; the time is that of the farthest pair of neighbours."""
-    room = hardware.per_domain or hardware.devices
-    crosses, leaves = group.size > near(group, hardware.per_node), group.size > near(group, room)
+    domain_size = hardware.per_domain or hardware.devices
+    crosses, leaves = group.size > near(group, hardware.per_node), group.size > near(group, domain_size)
     moved = np.where(group.size > 1, volume, 0.0)
     far = np.where(crosses, np.minimum(1.0, group.stride / hardware.per_node), 0.0)
-    out = np.where(leaves, np.minimum(1.0, group.stride / room), 0.0)
+    out = np.where(leaves, np.minimum(1.0, group.stride / domain_size), 0.0)
     sent = np.stack([moved * (1 - far), moved * far, moved * out])
     ideal = np.stack(
         [
@@ -160,9 +160,9 @@ _AS_GOOD_AS_NONE = 1e-12
 
 def _leaving(outside: Floats, hardware: Hardware) -> Floats:
     """Seconds in which all devices of a domain send so much to other domains; without a link, longer than anything."""
-    room = hardware.per_domain or hardware.devices
+    domain_size = hardware.per_domain or hardware.devices
     bandwidth = hardware.across or _AS_GOOD_AS_NONE
-    return np.asarray(outside * np.minimum(room, hardware.devices) / bandwidth)
+    return np.asarray(outside * np.minimum(domain_size, hardware.devices) / bandwidth)
 
 
 def _widest(crosses: np.ndarray, leaves: np.ndarray, hardware: Hardware) -> Floats:

@@ -103,9 +103,9 @@ def layouts(
     for name, values in axes.items():
         if dividing:
             columns = _thinned(columns, MOST_MADE // len(values))
-        made = {key: np.repeat(column, len(values)) for key, column in columns.items()}
-        made[name] = np.tile(values, len(next(iter(columns.values()))))
-        columns = _sensible(made, structure, common, hardware.devices)
+        table = {key: np.repeat(column, len(values)) for key, column in columns.items()}
+        table[name] = np.tile(values, len(next(iter(columns.values()))))
+        columns = _sensible(table, structure, common, hardware.devices)
         if dividing:
             columns = _thinned(_dividing(columns, structure, common, hardware), MOST_LAYOUTS)
     size = len(columns["data"])

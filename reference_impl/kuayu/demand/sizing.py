@@ -46,8 +46,8 @@ class _Sized:
 class _Situation:
     """What a whole history tells: peak over mean where none is told, worth of resources; and what is allowed."""
 
-    room: Floats
-    worth: Floats
+    headroom: Floats
+    weights: Floats
     whole: bool
     allowed: float
 
@@ -99,9 +99,9 @@ def _sized(records: Records | None, requested: Floats, situation: _Situation) ->
         duration, coverage = _seen(records, len(requested))
         return _Sized(requested, duration, coverage, nothing, reason)
     times = _times(records)
-    waits = learn(records, situation.room)
-    found = needs(records.given, waits.needed)
-    cuts = cut(requested, found, waits, situation.worth, situation.allowed, whole=situation.whole)
+    waits = learn(records, situation.headroom)
+    needed = needs(records.given, waits.needed)
+    cuts = cut(requested, needed, waits, situation.weights, situation.allowed, whole=situation.whole)
     duration = times.duration(requested) * (1 + cuts.slower[:, None])
     reason = f"{len(records)} tasks of this kind ran before; what they needed leaves room for less"
     depends = [name for name, matter in zip(RESOURCES, times.matters, strict=True) if matter]

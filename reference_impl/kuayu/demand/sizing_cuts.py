@@ -61,45 +61,49 @@ class Cuts:
     slower: Floats
 
 
-def cut(requested: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
+def cut(
+    requested: Floats, needed: Sequence[Need], waits: Waits, weights: Floats, allowed: float, *, whole: bool
+) -> Cuts:
     """Sizes of tasks of a kind.
 
     Args:
         requested: What they ask for, N × 3.
-        found: Needs of the kind by resource.
+        needed: Needs of the kind by resource.
         waits: How tasks of the kind wait.
-        worth: Of what is asked for of each resource, 3.
+        weights: Of what is asked for of each resource, 3.
         allowed: By how much longer they may run.
         whole: Whether accelerators cannot be shared.
     """
     batches = [requested[place : place + BATCH] for place in range(0, len(requested), BATCH)]
-    parts = [_cut(batch, found, waits, worth, allowed, whole=whole) for batch in batches]
+    parts = [_cut(batch, needed, waits, weights, allowed, whole=whole) for batch in batches]
     return Cuts(np.concatenate([part.given for part in parts]), np.concatenate([part.slower for part in parts]))
 
 
-def _cut(requested: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
+def _cut(
+    requested: Floats, needed: Sequence[Need], waits: Waits, weights: Floats, allowed: float, *, whole: bool
+) -> Cuts:
     own, dying = requested[:, MEMORY], min(DYING, DYING_PART * allowed)
-    memory = np.minimum(own, np.maximum(found[MEMORY].most(requested, 1 - dying), MIN_SHARE * own))
+    memory = np.minimum(own, np.maximum(needed[MEMORY].most(requested, 1 - dying), MIN_SHARE * own))
     dead = np.where(memory < own, LOST * dying, 0.0)
     parts, late = zip(
-        *(_tried(requested, resource, found[resource], waits, whole=whole) for resource in WAITING), strict=True
+        *(_tried(requested, resource, needed[resource], waits, whole=whole) for resource in WAITING), strict=True
     )
     # Beside each part of the accelerators, the least part of the cores that is still allowed; N × parts.
-    room = allowed + 1e-12 - dead[:, None] - late[0]
+    slack = allowed + 1e-12 - dead[:, None] - late[0]
     least = (
-        np.array([np.searchsorted(resource, left, side="right") for resource, left in zip(late[1], room, strict=True)])
+        np.array([np.searchsorted(resource, left, side="right") for resource, left in zip(late[1], slack, strict=True)])
         - 1
     )
     cores = np.take_along_axis(parts[1], np.maximum(least, 0), axis=1)
-    freed = -(worth[0] * np.log(parts[0]) + worth[1] * np.log(cores))
+    freed = -(weights[0] * np.log(parts[0]) + weights[1] * np.log(cores))
     freed[least < 0] = -np.inf
     # All that is asked for is always allowed.
     freed[:, 0] = np.maximum(freed[:, 0], 0.0)
     rows, first = np.arange(len(requested)), freed.argmax(axis=1)
     chosen = first, np.maximum(least[rows, first], 0)
-    kept = [part[rows, resource] for part, resource in zip(parts, chosen, strict=True)]
+    parts_kept = [part[rows, resource] for part, resource in zip(parts, chosen, strict=True)]
     given = np.column_stack(
-        [requested[:, resource] * part for resource, part in zip(WAITING, kept, strict=True)] + [memory]
+        [requested[:, resource] * part for resource, part in zip(WAITING, parts_kept, strict=True)] + [memory]
     )
     return Cuts(np.minimum(given, requested), late[0][rows, chosen[0]] + late[1][rows, chosen[1]] + dead)
 
@@ -121,8 +125,8 @@ def _tried(requested: Floats, resource: int, need: Need, waits: Waits, *, whole:
     late = np.einsum("npk,nk->np", 1 + after, 1 / (1 + before)) / before.shape[1] - 1
     late = np.maximum.accumulate(np.where(late < ROUNDING, 0.0, late), axis=1)
     # Who asks for less than is likely needed is not given less, and who asks for nothing has nothing to give.
-    held = (np.median(over, axis=1) >= 1 - 1e-9) | (own <= 0)
-    parts[held], late[held] = 1.0, 0.0
+    untouched = (np.median(over, axis=1) >= 1 - 1e-9) | (own <= 0)
+    parts[untouched], late[untouched] = 1.0, 0.0
     return parts, late
 
 
@@ -133,10 +137,10 @@ def worth(history: Iterable[Records]) -> Floats:
     so that none is worth nothing.
     """
     with np.errstate(over="ignore"):  # what is beyond doubles is scarce
-        held = sum((entry.duration @ entry.given for entry in history), np.zeros(len(RESOURCES)))
+        asked_for = sum((entry.duration @ entry.given for entry in history), np.zeros(len(RESOURCES)))
     first = np.full(len(RESOURCES), 1 / len(RESOURCES))
     for machine in np.array(MACHINES):
-        full = held / machine
+        full = asked_for / machine
         if full.max() > 0:
             first[int(full.argmax())] += 1
     return np.asarray(first / first.sum())

@@ -75,11 +75,11 @@ def scale(amounts: Floats, powers: Floats) -> Floats:
 
 def headroom(every: Sequence[Records]) -> Floats:
     """Peak over mean use that 95 % of the records of a history keep below, 3."""
-    found = []
+    factors = []
     for resource, assumed in enumerate(HEADROOM):
         ratios = np.concatenate([_ratios(records, resource) for records in every]) if every else np.empty(0)
-        found.append(upper(ratios, 0.95) if len(ratios) >= THIN else assumed)
-    return np.array(found)
+        factors.append(upper(ratios, 0.95) if len(ratios) >= THIN else assumed)
+    return np.array(factors)
 
 
 def needs(given: Floats, needed: Floats) -> tuple[Need, ...]:
@@ -144,8 +144,8 @@ def _fitted(given: Floats, needed: Floats) -> tuple[Floats, Floats]:
     logs, target, fold = np.log(given), np.log(needed), np.arange(len(given)) % FOLDS
     missed = np.empty(len(given))
     for number in range(FOLDS):
-        kept, out = fold != number, fold == number
-        powers, level = _powers(logs[kept], target[kept])
+        training_rows, out = fold != number, fold == number
+        powers, level = _powers(logs[training_rows], target[training_rows])
         missed[out] = target[out] - level - logs[out] @ powers
     powers, level = _powers(logs, target)
     return powers, np.exp(missed + level)

@@ -115,10 +115,10 @@ def _mean(models: tuple[xgboost.Booster, ...], features: Floats) -> Floats:
 
 
 def _held_back(models: tuple[xgboost.Booster, ...], features: Floats, fold: Whole) -> Floats:
-    found = np.empty(len(features))
+    predictions = np.empty(len(features))
     for index, model in enumerate(models):
-        found[fold == index] = model.inplace_predict(features[fold == index])
-    return found
+        predictions[fold == index] = model.inplace_predict(features[fold == index])
+    return predictions
 
 
 def _importance(
@@ -137,15 +137,15 @@ def _importance(
     known = error(features)
     chance = np.random.default_rng(0)
     orders = [chance.permutation(len(features)) for _ in range(SHUFFLES)]
-    found = []
+    growth = []
     for group in groups:
         errors = []
         for order in orders:
             shuffled = features.copy()
             shuffled[:, list(group)] = features[order][:, list(group)]
             errors.append(error(shuffled))
-        found.append((float(np.mean(errors)) - known) / unknowing)
-    return known, found
+        growth.append((float(np.mean(errors)) - known) / unknowing)
+    return known, growth
 
 
 def _ends(misses: Floats, tail: float) -> tuple[float, float, float]:

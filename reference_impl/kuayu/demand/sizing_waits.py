@@ -54,20 +54,23 @@ class Waits:
         return self.factor * _slower(over, float(self.usual[resource]), self.share[resource])
 
 
-def learn(records: Records, room: Floats) -> Waits:
+def learn(records: Records, headroom: Floats) -> Waits:
     """What tasks of a kind need and how they wait.
 
     Args:
         records: Those of the kind.
-        room: Peak over mean use where they tell none, 3.
+        headroom: Peak over mean use where they tell none, 3.
     """
     given, used = records.given, records.used
-    peak = np.where(np.isnan(records.peak), used * room, np.fmax(records.peak, used))
+    peak = np.where(np.isnan(records.peak), used * headroom, np.fmax(records.peak, used))
     lacking = (given > 0) & (peak >= given * (1 - 1e-6))
     part = np.divide(used, peak, out=np.zeros_like(used), where=peak > 0)
     known = (part > 0) & ~np.isnan(records.peak)
     usual = np.array(
-        [_usual(part[:, resource], known[:, resource], lacking[:, resource], room[resource]) for resource in WAITING]
+        [
+            _usual(part[:, resource], known[:, resource], lacking[:, resource], headroom[resource])
+            for resource in WAITING
+        ]
     )
     steady = _steady(part[:, :2], np.logical_and.reduce(known[:, :2] & ~lacking[:, :2], axis=1))
     needed, share, late = peak.copy(), usual.copy(), np.zeros(len(records))
@@ -97,9 +100,9 @@ def _slower(over: Floats, usual: float, share: float | Floats) -> Floats:
     return np.maximum(longer, 0.0, out=longer)
 
 
-def _usual(part: Floats, known: Flags, lacking: Flags, room: float) -> float:
+def _usual(part: Floats, known: Flags, lacking: Flags, headroom: float) -> float:
     enough = part[known & ~lacking] if (known & ~lacking).sum() >= TELLING else part[known]
-    return float(np.median(enough)) if len(enough) >= TELLING else 1 / room
+    return float(np.median(enough)) if len(enough) >= TELLING else 1 / headroom
 
 
 def _steady(part: Floats, enough: Flags) -> bool:
@@ -130,9 +133,9 @@ def _factor(records: Records, needed: Floats, late: Floats) -> float:
     if np.count_nonzero(late) < TELLING or len(late) <= 2 * columns.shape[1]:
         return 1.0
     target = np.log(records.duration)
-    found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=None)
+    solution, _, rank, _ = np.linalg.lstsq(columns, target, rcond=None)
     if rank < columns.shape[1]:
         return 1.0
-    left = target - columns @ found
+    left = target - columns @ solution
     spread = np.sqrt(left @ left / (len(late) - rank) * np.linalg.inv(columns.T @ columns)[-1, -1])
-    return float(found[-1]) if found[-1] - ndtri(SURE) * spread > 1 else 1.0
+    return float(solution[-1]) if solution[-1] - ndtri(SURE) * spread > 1 else 1.0

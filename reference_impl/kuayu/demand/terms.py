@@ -103,23 +103,23 @@ def terms(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Te
 
 def joined(parts: Sequence[Terms]) -> Terms:
     """One table of several, in their order."""
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for part in fields(Terms):
         values = [getattr(terms, part.name) for terms in parts]
-        made[part.name] = _joined(values) if isinstance(values[0], Exchange) else np.concatenate(values, axis=-1)
-    return Terms(**made)
+        columns[part.name] = _joined(values) if isinstance(values[0], Exchange) else np.concatenate(values, axis=-1)
+    return Terms(**columns)
 
 
 def chosen(table: Terms, rows: Whole | Flags) -> Terms:
     """Some rows of a table."""
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for part in fields(Terms):
         value = getattr(table, part.name)
         if isinstance(value, Exchange):
-            made[part.name] = Exchange(value.sent[:, rows], value.ideal[:, rows], value.latency[rows])
+            columns[part.name] = Exchange(value.sent[:, rows], value.ideal[:, rows], value.latency[rows])
         else:
-            made[part.name] = value[..., rows]
-    return Terms(**made)
+            columns[part.name] = value[..., rows]
+    return Terms(**columns)
 
 
 def _joined(values: Sequence[Exchange]) -> Exchange:

@@ -122,8 +122,8 @@ def forecast(request: "documents.ForecastRequest") -> "documents.ForecastReport"
         "revision": request["revision"],
         "method": METHOD,
         "forecasts": [
-            {"series": series["id"], "points": _points(request, made, middle, wanted)}
-            for series, made in zip(request["series"], answers, strict=True)
+            {"series": series["id"], "points": _points(request, forecast_of_series, middle, wanted)}
+            for series, forecast_of_series in zip(request["series"], answers, strict=True)
         ],
     }
 
@@ -145,7 +145,7 @@ def answer(
     series = request["series"]
     remembered = remember(series, question) if remembered is None else remembered
     joined = _joined(request, question, remembered, choice)
-    made = []
+    forecasts = []
     for index, (entry, past) in enumerate(zip(series, remembered, strict=True)):
         moved = shifts(entry, request.get("events") or (), question.now, question.after)
         if index in joined:
@@ -154,8 +154,8 @@ def answer(
             values, part = at_levels(past.values, question.levels), np.zeros(len(question.after))
             values = np.round(values) if past.whole else values
         most = 1.0 if entry["quantity"] == "utilisation" else np.inf
-        made.append(Answer(np.clip(values + moved[:, None], 0.0, most), part))
-    return made
+        forecasts.append(Answer(np.clip(values + moved[:, None], 0.0, most), part))
+    return forecasts
 
 
 def remember(series: "Sequence[documents.DemandSeries]", question: Question) -> list[Remembered]:
@@ -163,12 +163,12 @@ def remember(series: "Sequence[documents.DemandSeries]", question: Question) -> 
     groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_Looked]] = defaultdict(list)
     for step, looked in _looked_at(series, question):
         groups[step, len(looked.values), looked.fresh, tuple(looked.ahead.tolist())].append(looked)
-    made: dict[int, list[tuple[_Looked, Remembered]]] = defaultdict(list)
+    by_series: dict[int, list[tuple[_Looked, Remembered]]] = defaultdict(list)
     for (step, *_), alike in groups.items():
         for some in (alike[first : first + TOGETHER] for first in range(0, len(alike), TOGETHER)):
-            for looked, found in zip(some, _together(some, step), strict=True):
-                made[looked.place].append((looked, found))
-    return [_mixed(made[place]) for place in range(len(series))]
+            for looked, remembered in zip(some, _together(some, step), strict=True):
+                by_series[looked.place].append((looked, remembered))
+    return [_mixed(by_series[place]) for place in range(len(series))]
 
 
 def steps(series: "documents.DemandSeries", question: Question) -> list[int]:
@@ -204,9 +204,9 @@ def reserve(request: "documents.ReservationRequest") -> "documents.ReservationRe
     levels = np.unique(np.append(values, 0.5))
     now, horizon = seconds(request["now"]), float(request["horizon"])
     narrowed: documents.ReservationRequest = {**request, "series": wanted}
-    found = _highest(narrowed, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
+    highest = _highest(narrowed, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
     reservations: list[documents.TenantReservation] = []
-    for entry, row in zip(wanted, found, strict=True):
+    for entry, row in zip(wanted, highest, strict=True):
         level = min(max(1 - promised[entry["tenant"]], CLOSEST), 1 - CLOSEST)
         most = float(row[np.searchsorted(levels, level)])
         reservations.append(
@@ -222,9 +222,9 @@ def reserve(request: "documents.ReservationRequest") -> "documents.ReservationRe
 
 
 def _points(
-    request: "documents.ForecastRequest", made: Answer, middle: int, wanted: Whole
+    request: "documents.ForecastRequest", forecast_answer: Answer, middle: int, wanted: Whole
 ) -> "list[documents.DemandForecastPoint]":
-    shares = made.structure.tolist()
+    shares = forecast_answer.structure.tolist()
     return [
         {
             "horizon": horizon,
@@ -235,7 +235,7 @@ def _points(
             ],
             "structure_share": rounded(share),
         }
-        for horizon, values, share in zip(request["horizons"], made.values.tolist(), shares, strict=True)
+        for horizon, values, share in zip(request["horizons"], forecast_answer.values.tolist(), shares, strict=True)
     ]
 
 
@@ -266,9 +266,9 @@ def _joined(
     if choice.replay and not present.all() and not of_job.all():
         crowds = np.flatnonzero(~of_job)
         some = _Past(known, [picked[crowd] for crowd in crowds], [numbers[crowd] for crowd in crowds], question, choice)
-        found = some.weighing([pasts[crowd] for crowd in crowds], _rows(weighing, crowds))
+        weights = some.weighing([pasts[crowd] for crowd in crowds], _rows(weighing, crowds))
         # what was announced beforehand was not at those instants, and they say nothing of its worth
-        for whole, part in zip(weighing, found, strict=True):
+        for whole, part in zip(weighing, weights, strict=True):
             whole[crowds] += share * (part - whole[crowds])
     weighing.structure[of_job] = 1.0
     values, parts = join(foreseen, pasts, unforeseen, weighing, question.levels)
@@ -288,10 +288,10 @@ def _foreseen(
     return foresee([entry["quantity"] for entry in series], crowd, numbers, then, question.after)
 
 
-def _among(numbers: Sequence[Whole], kept: Flags) -> list[Whole]:
+def _among(numbers: Sequence[Whole], chosen: Flags) -> list[Whole]:
     """Numbers of jobs among those that are kept."""
-    place = np.cumsum(kept) - 1
-    return [place[some[kept[some]]] for some in numbers]
+    place = np.cumsum(chosen) - 1
+    return [place[some[chosen[some]]] for some in numbers]
 
 
 def _rows(weighing: Weighing, rows: Whole) -> Weighing:
@@ -323,22 +323,22 @@ class _Past:
 
     def weighing(self, pasts: Sequence[Remembered], usual: Weighing) -> Weighing:
         """How structure and history are put together, by how well both did at each horizon."""
-        found = Weighing(*(whole.copy() for whole in usual))
+        weights = Weighing(*(whole.copy() for whole in usual))
         after = self.question.after
         knots = np.unique(np.linspace(0, len(after) - 1, min(len(after), REPLAYED_HORIZONS)).round().astype(int))
         steps = {float(entry["step"]) for entry in self.series}
         if len(steps) > 1:
-            return found
+            return weights
         step = steps.pop()
         for knot in knots.tolist():
             ahead = round(after[knot] / step)
             column = self._at(knot, ahead, step, pasts, _rows(usual, np.arange(len(pasts)))) if ahead else None
-            for whole, part in zip(found, column or (), strict=False):
+            for whole, part in zip(weights, column or (), strict=False):
                 whole[:, knot] = part
-        for whole in found:
+        for whole in weights:
             for row in whole:
                 row[:] = np.interp(np.arange(len(after)), knots, row[knots])
-        return found
+        return weights
 
     def _at(
         self, knot: int, ahead: int, step: float, pasts: Sequence[Remembered], usual: Weighing
@@ -383,12 +383,12 @@ class _Past:
 
     def _foreseen(self, now: float, after: float) -> list[Foreseen]:
         """What the jobs of then said of the series then, for one horizon."""
-        kept = np.zeros(len(self.jobs), dtype=bool)
+        chosen = np.zeros(len(self.jobs), dtype=bool)
         jobs: list[documents.ForeseenJob] = []
         for number, job in enumerate(self.jobs):
             if seconds(job["submitted_at"]) > now or ("ended_at" in job and seconds(job["ended_at"]) <= now):
                 continue
-            kept[number] = True
+            chosen[number] = True
             waits = "started_at" in job and seconds(job["started_at"]) > now
             if waits:
                 job = job.copy()  # noqa: PLW2901 - the same job as it was then
@@ -397,7 +397,7 @@ class _Past:
         question = Question(now, np.array([after]), REPLAYED_LEVELS)
         if not jobs:
             return [nobody(1) for _ in self.series]
-        return _foreseen(jobs, self.series, _among(self.numbers, kept), question)
+        return _foreseen(jobs, self.series, _among(self.numbers, chosen), question)
 
 
 def _replayed(values: Sequence[Floats], observed: Sequence[Floats], step: float, ahead: int, back: Whole) -> Floats:
@@ -405,11 +405,11 @@ def _replayed(values: Sequence[Floats], observed: Sequence[Floats], step: float,
     groups: dict[int, list[int]] = defaultdict(list)
     for number, row in enumerate(values):
         groups[len(row)].append(number)
-    found = np.zeros((len(values), len(back)))
+    forecasts = np.zeros((len(values), len(back)))
     for length, numbers in groups.items():
         past = Past(np.stack([values[one] for one in numbers]), step, np.stack([observed[one] for one in numbers]))
-        found[numbers] = replayed(past, ahead, length - 1 - back)[1]
-    return found
+        forecasts[numbers] = replayed(past, ahead, length - 1 - back)[1]
+    return forecasts
 
 
 @dataclass(frozen=True)
@@ -454,9 +454,9 @@ def _looked_at(series: "Sequence[documents.DemandSeries]", question: Question) -
                 yield step, _Looked(place, values[:upto], seen[:upto], ahead + one.doubtful, one.chance, False)
 
 
-def _mixed(found: Sequence[tuple[_Looked, Remembered]]) -> Remembered:
+def _mixed(pairs: Sequence[tuple[_Looked, Remembered]]) -> Remembered:
     """One forecast of a series from that with all its readings and that without those that are in doubt."""
-    (doubted, before), (_, taken) = max(found, key=_doubt), min(found, key=_doubt)
+    (doubted, before), (_, taken) = max(pairs, key=_doubt), min(pairs, key=_doubt)
     if not doubted.doubt:
         return taken
     rows = zip(taken.values, before.values, strict=True)
@@ -464,8 +464,8 @@ def _mixed(found: Sequence[tuple[_Looked, Remembered]]) -> Remembered:
     return Remembered(taken.last, values, taken.whole, before if before.last != taken.last else None)
 
 
-def _doubt(found: tuple[_Looked, Remembered]) -> float:
-    return found[0].doubt
+def _doubt(pair: tuple[_Looked, Remembered]) -> float:
+    return pair[0].doubt
 
 
 def _together(looked: Sequence[_Looked], step: float) -> Iterator[Remembered]:
@@ -489,8 +489,8 @@ def _between(knots: Floats, distinct: Whole, ahead: Whole) -> Floats:
     place = np.interp(ahead, distinct, np.arange(len(distinct)))
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, len(distinct) - 1)
-    found: Floats = knots[low] + (place - low)[:, None] * (knots[high] - knots[low])
-    return found
+    quantiles_at: Floats = knots[low] + (place - low)[:, None] * (knots[high] - knots[low])
+    return quantiles_at
 
 
 def _highest(request: "documents.ReservationRequest", now: float, horizon: float, levels: Floats) -> Floats:
@@ -501,13 +501,13 @@ def _highest(request: "documents.ReservationRequest", now: float, horizon: float
     """
     question = Question(now, horizon * np.arange(1, LOOKS + 1) / LOOKS, levels)
     remembered = remember(request["series"], question)
-    made = answer(request, question, remembered)
-    found = []
-    for entry, past, forecast in zip(request["series"], remembered, made, strict=True):
+    forecasts = answer(request, question, remembered)
+    rows = []
+    for entry, past, forecast in zip(request["series"], remembered, forecasts, strict=True):
         ends = at_levels(past.values, levels).max(axis=0)
         more = np.maximum(_passed(entry, past, question) - ends, 0.0)
-        found.append(forecast.values.max(axis=0) + (1 - forecast.structure[-1]) * more)
-    highest: Floats = np.stack(found)
+        rows.append(forecast.values.max(axis=0) + (1 - forecast.structure[-1]) * more)
+    highest: Floats = np.stack(rows)
     return highest
 
 
@@ -532,5 +532,5 @@ def _passed(series: "documents.DemandSeries", past: Remembered, question: Questi
     place = np.clip(np.ceil(question.levels * (len(tried) + 1)) - 1, 0, len(tried) - 1).astype(int)
     # nothing is given away for a reading that may be an error
     last = past.last if past.before is None else max(past.last, past.before.last)
-    found: Floats = (1 - trust) * ends + trust * (last + np.sort(moved)[place])
-    return found
+    quantiles_passed: Floats = (1 - trust) * ends + trust * (last + np.sort(moved)[place])
+    return quantiles_passed

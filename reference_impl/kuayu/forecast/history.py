@@ -91,26 +91,26 @@ def replayed(past: Past, ahead: int, columns: Whole, *, fresh: bool = False) -> 
     all_origins = np.concatenate([tried, days, late, columns, [last]])
     features, scale = past.features(ahead, all_origins)
     network = network_quantiles(features[:, -1]) * scale[:, -1:]
-    rivals, known = _competitors(past, ahead, all_origins, medians(features) * scale)
-    rivals, known = _with_regression(past, ahead, all_origins, len(tried), (rivals, known))
+    competitors, known = _competitors(past, ahead, all_origins, medians(features) * scale)
+    competitors, known = _with_regression(past, ahead, all_origins, len(tried), (competitors, known))
     seen = slice(len(tried) + len(days) + len(late))
     targets = all_origins[seen] + ahead
     # what nobody foresees tells nothing of who foresees best
-    losses = np.where(known[seen], np.abs(rivals[:, seen] - past.values[:, targets, None]), np.nan)
+    losses = np.where(known[seen], np.abs(competitors[:, seen] - past.values[:, targets, None]), np.nan)
     losses[np.isnan(past.real[:, targets])] = np.nan
     cases = independent(past, ahead)
     at_all, at_same, lately = np.split(losses, [len(tried), len(tried) + len(days)], axis=1)
     weeks = at_same[:, len(days) % DAYS_OF_WEEK :: DAYS_OF_WEEK]
     competes = np.arange(known.shape[1]) == 0 if fresh else known[-1]
     weights = _weights(at_all, (at_same, weeks, lately), cases, competes)
-    mixed = (rivals * weights[:, None]).sum(axis=2)
+    mixed = (competitors * weights[:, None]).sum(axis=2)
     judged = slice(len(tried) + len(days))
     missed = past.real[:, targets[judged]] - mixed[:, judged]
     usual = _quantiles(missed, len(days))
     fitted = network - network[:, MIDDLE : MIDDLE + 1]
     share = cases / (cases + TRUST)
     values = np.maximum(mixed[:, -1:] + share * usual + (1 - share) * fitted, 0.0)
-    values = _apart(values, rivals[:, -1], weights)
+    values = _apart(values, competitors[:, -1], weights)
     whole = (past.values[:, -WINDOW:] % 1 == 0).all(axis=1)
     values = np.where(whole[:, None], np.round(values), values)
     then: Floats = mixed[:, seen.stop : -1]
@@ -184,23 +184,23 @@ def medians(features: Floats) -> Floats:
 def _competitors(past: Past, ahead: int, origins: Whole, network: Floats) -> tuple[Floats, Flags]:
     """Forecasts of all competitors, S × N × E, and which of them know something, N × E."""
     last = past.values[:, origins]
-    made = [last, last + network, past.mean(max(2, ahead), origins), past.mean(8 * max(2, ahead), origins)]
+    forecasts = [last, last + network, past.mean(max(2, ahead), origins), past.mean(8 * max(2, ahead), origins)]
     for period in (DAY, WEEK):
-        made += past.seasonal(ahead, origins, period)
+        forecasts += past.seasonal(ahead, origins, period)
     *usual, known = past.usual(ahead, origins)
-    made += usual
+    forecasts += usual
     # what is usual is no reason for more than there ever was
-    made[-1] = np.clip(made[-1], past.values.min(axis=1)[:, None], past.values.max(axis=1)[:, None])
-    rivals: Floats = np.maximum(np.stack(made, axis=2), 0.0)
-    knows = np.ones((len(origins), len(made)), dtype=bool)
+    forecasts[-1] = np.clip(forecasts[-1], past.values.min(axis=1)[:, None], past.values.max(axis=1)[:, None])
+    competitors: Floats = np.maximum(np.stack(forecasts, axis=2), 0.0)
+    knows = np.ones((len(origins), len(forecasts)), dtype=bool)
     knows[:, USUAL] = known[:, None]
     if len(same_time(past, ahead)):
         knows[:, WEEKLY] = (origins >= round(WEEK / past.step))[:, None]
-    return rivals, knows
+    return competitors, knows
 
 
 def _with_regression(
-    past: Past, ahead: int, origins: Whole, count: int, rivals: tuple[Floats, Flags]
+    past: Past, ahead: int, origins: Whole, count: int, competitors: tuple[Floats, Flags]
 ) -> tuple[Floats, Flags]:
     """The competitors with one more: a regression on them, fitted to the series itself.
 
@@ -213,9 +213,9 @@ def _with_regression(
         ahead: Steps from an origin.
         origins: Columns, N; the first so many are those that it is fitted to.
         count: How many.
-        rivals: Competitors, S × N × E, and which of them know something, N × E.
+        competitors: Competitors, S × N × E, and which of them know something, N × E.
     """
-    others, known = rivals
+    others, known = competitors
     last = others[:, :, :1]
     cases = independent(past, ahead)
     if cases < MIN_REGRESSION_CASES:
@@ -251,35 +251,35 @@ def _fitted(seen: Floats, moved: Floats, cases: float) -> Floats:
     size = np.abs(target).sum(axis=1, keepdims=True) / np.maximum(usable.sum(axis=1, keepdims=True), 1) + 1e-9
     weight = usable.astype(float)
     ridge = RIDGE / cases * seen.shape[1] * np.eye(seen.shape[2])
-    found = np.zeros((len(seen), seen.shape[2]))
+    coefficients = np.zeros((len(seen), seen.shape[2]))
     for _ in range(FITS):
         weighted = seen * weight[:, :, None]
         normal = np.einsum("snf,sng->sfg", weighted, seen, optimize=True) + ridge
-        found = np.linalg.solve(normal, np.einsum("snf,sn->sf", weighted, target)[:, :, None])[:, :, 0]
-        missed = np.abs(target - np.einsum("snf,sf->sn", seen, found))
+        coefficients = np.linalg.solve(normal, np.einsum("snf,sn->sf", weighted, target)[:, :, None])[:, :, 0]
+        missed = np.abs(target - np.einsum("snf,sf->sn", seen, coefficients))
         weight = usable * size / np.maximum(missed, 0.1 * size)
-    return found
+    return coefficients
 
 
-def _apart(values: Floats, rivals: Floats, weights: Floats) -> Floats:
+def _apart(values: Floats, competitors: Floats, weights: Floats) -> Floats:
     """Quantiles that are at least as far apart as the competitors are, S × Q.
 
     Args:
         values: Quantiles, S × Q.
-        rivals: What competitors say, S × E.
+        competitors: What competitors say, S × E.
         weights: How much they count, S × E.
     """
-    order = np.argsort(rivals, axis=1)
+    order = np.argsort(competitors, axis=1)
     said, sums = (
-        np.take_along_axis(rivals, order, axis=1),
+        np.take_along_axis(competitors, order, axis=1),
         np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1),
     )
-    places = np.minimum((sums[:, :, None] < LEVELS - 1e-9).sum(axis=1), rivals.shape[1] - 1)
+    places = np.minimum((sums[:, :, None] < LEVELS - 1e-9).sum(axis=1), competitors.shape[1] - 1)
     pooled = np.take_along_axis(said, places, axis=1)
     below = np.arange(len(LEVELS)) < MIDDLE
-    found: Floats = np.where(below, np.minimum(values, pooled), np.maximum(values, pooled))
-    found[:, MIDDLE] = values[:, MIDDLE]
-    return found
+    spread: Floats = np.where(below, np.minimum(values, pooled), np.maximum(values, pooled))
+    spread[:, MIDDLE] = values[:, MIDDLE]
+    return spread
 
 
 def _weights(losses: Floats, alike: Sequence[Floats], cases: float, competes: Flags) -> Floats:
@@ -313,8 +313,8 @@ def _weights(losses: Floats, alike: Sequence[Floats], cases: float, competes: Fl
 def _mean(losses: Floats) -> Floats:
     """Means of the losses that are known, S × E; nought where none is."""
     known = ~np.isnan(losses)
-    found: Floats = np.where(known, losses, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    return found
+    means: Floats = np.where(known, losses, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return means
 
 
 def _quantiles(missed: Floats, days: int) -> Floats:
@@ -334,12 +334,12 @@ def _quantiles(missed: Floats, days: int) -> Floats:
     weight = np.where(np.isnan(ordered), 0.0, mixed[order])
     sums = np.cumsum(weight, axis=1)
     place = sums - weight / 2 + 0.5
-    found = np.zeros((len(missed), len(LEVELS)))
+    table = np.zeros((len(missed), len(LEVELS)))
     for row, (values, places, present) in enumerate(zip(ordered, place, (weight > 0).sum(axis=1), strict=True)):
         if present:
             # the level p stands at p·(n + 1) of what counts n, as split conformal prediction wants it
-            found[row] = np.interp(LEVELS * (sums[row, -1] + 1), places[:present], values[:present])
-    return found
+            table[row] = np.interp(LEVELS * (sums[row, -1] + 1), places[:present], values[:present])
+    return table
 
 
 def _evaluated(features: Floats, places: slice) -> Floats:

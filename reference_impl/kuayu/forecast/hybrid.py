@@ -132,8 +132,8 @@ def mixture(taken: Floats, before: Floats, doubt: float) -> Floats:
     both = np.concatenate([at_levels(values[None], MIDDLES)[0] for values in (taken, before)])
     order = np.argsort(both, kind="stable")
     mass = np.repeat([1 - doubt, doubt], CASES)[order] / CASES
-    found: Floats = both[order][np.minimum(np.searchsorted(np.cumsum(mass), LEVELS - MAX_DOUBT), len(both) - 1)]
-    return found
+    mixed: Floats = both[order][np.minimum(np.searchsorted(np.cumsum(mass), LEVELS - MAX_DOUBT), len(both) - 1)]
+    return mixed
 
 
 def believed(foreseen: Foreseen, remembered: Remembered) -> Remembered:
@@ -244,8 +244,8 @@ def rest_moves(left: Floats, later: Floats, last: Floats, real: Floats, usual: F
     moved = np.where(known, np.abs(real - last), 0.0).sum(axis=1)
     rest = np.where(known, np.abs(later - left), 0.0).sum(axis=1)
     mean = moved / np.maximum(known.sum(axis=1), 1)
-    found = (rest + prior * mean * usual) / np.maximum(moved + prior * mean, 1e-9)
-    return np.where(moved > 0, np.clip(found, 0.0, MOST_REST), usual)
+    moves = (rest + prior * mean * usual) / np.maximum(moved + prior * mean, 1e-9)
+    return np.where(moved > 0, np.clip(moves, 0.0, MOST_REST), usual)
 
 
 def structured(
@@ -290,13 +290,13 @@ def join(
     left, share = explained(foreseen, last)
     before = at_levels(np.stack([past.values for past in remembered]), levels)
     by_jobs = structured(foreseen, remembered, unforeseen, weighing.rest, levels)
-    found = before + weighing.structure[:, :, None] * (by_jobs - before)
-    middle = found[:, :, [int(np.searchsorted(levels, 0.5))]]
-    found = np.maximum(middle + weighing.width[:, :, None] * (found - middle), 0.0)
+    joined = before + weighing.structure[:, :, None] * (by_jobs - before)
+    middle = joined[:, :, [int(np.searchsorted(levels, 0.5))]]
+    joined = np.maximum(middle + weighing.width[:, :, None] * (joined - middle), 0.0)
     structure = np.stack([one.spread.mean for one in foreseen])
     size = np.array([one.sizes.mean() if len(one.sizes) else 0.0 for one in foreseen])
     other = np.abs(left)[:, None] + unforeseen * np.stack([one.arrivals for one in foreseen]) * size[:, None]
     part = np.where(structure + other > 0, structure / np.maximum(structure + other, 1e-9), share[:, None])
     whole = np.array([past.whole for past in remembered])[:, None, None]
-    values = np.where(whole, np.round(found), np.round(found, 9))
+    values = np.where(whole, np.round(joined), np.round(joined, 9))
     return values, np.clip(part, 0.0, 1.0) * weighing.structure

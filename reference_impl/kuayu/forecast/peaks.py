@@ -63,10 +63,10 @@ Plan = list[Whole]
 
 def profile(base: Floats, loads: Sequence[Load], plan: Plan) -> Floats:
     """Devices in each step of the base."""
-    found = base.copy()
+    devices = base.copy()
     for load, slots in zip(loads, plan, strict=True):
-        found[slots] += load.devices
-    return found
+        devices[slots] += load.devices
+    return devices
 
 
 def least(load: Load, total: Floats) -> Whole:
@@ -85,11 +85,11 @@ def least(load: Load, total: Floats) -> Whole:
 
 def _sliding(values: Floats, width: int) -> Floats:
     """Highest of each so many values that follow each other, by doubling."""
-    found, reach = values, 1
+    highest, reach = values, 1
     while 2 * reach <= width:
-        found, reach = np.maximum(found[:-reach], found[reach:]), 2 * reach
+        highest, reach = np.maximum(highest[:-reach], highest[reach:]), 2 * reach
     rest = width - reach
-    return np.maximum(found[: len(found) - rest], found[rest:]) if rest else found
+    return np.maximum(highest[: len(highest) - rest], highest[rest:]) if rest else highest
 
 
 CHOICES = 2500
@@ -104,20 +104,20 @@ INTERVALS = 400
 
 def bound(base: Floats, loads: Sequence[Load]) -> float:
     """A peak that no plan is below: the base, each load alone, and the work that no interval can give away."""
-    found = float(base.max())
+    peak = float(base.max())
     for load in loads:
         window = np.sort(base[load.earliest : load.latest + 1])
-        found = max(found, float(window[load.slots - 1]) + load.devices)
+        peak = max(peak, float(window[load.slots - 1]) + load.devices)
     if not loads or len(loads) > INTERVALS:
-        return found
+        return peak
     sums = np.concatenate([[0.0], np.cumsum(base)])
     first, last = np.array([(load.earliest, load.latest) for load in loads]).T
     work = np.array([load.work for load in loads])
     for begin in np.unique(first).tolist():
         ends, within = np.unique(last[first >= begin], return_inverse=True)
         needed = np.cumsum(np.bincount(within, work[first >= begin]))
-        found = max(found, float(((sums[ends + 1] - sums[begin] + needed) / (ends + 1 - begin)).max()))
-    return found
+        peak = max(peak, float(((sums[ends + 1] - sums[begin] + needed) / (ends + 1 - begin)).max()))
+    return peak
 
 
 def programmed(base: Floats, loads: Sequence[Load]) -> Plan | None:
@@ -219,16 +219,16 @@ def _orders(loads: Sequence[Load]) -> list[Whole]:
             for load in loads
         ]
     ).reshape(-1, 5)
-    work, devices, room, earliest, planned = table.T
+    work, devices, slack, earliest, planned = table.T
     after = (planned, earliest)
-    first = np.lexsort((*after, room, -devices, -work))
+    first = np.lexsort((*after, slack, -devices, -work))
     return (
         [first]
         if len(loads) > CROWD
         else [
             first,
-            np.lexsort((*after, room, -work, -devices)),
-            np.lexsort((*after, -devices, -work, room)),
+            np.lexsort((*after, slack, -work, -devices)),
+            np.lexsort((*after, -devices, -work, slack)),
         ]
     )
 

@@ -165,33 +165,33 @@ def signs(steps: Floats, losses: Floats, rates: Floats, slopes: Floats, begin: i
     sums, squares, passed = (np.concatenate([[0.0], np.cumsum(values)])[edges] for values in (losses, losses**2, steps))
     number = -np.diff(edges).astype(np.float64)
     ahead = max(np.log(RATIO), float(np.log1p(POINTS * (steps[-1] - steps[0]) / max(len(steps) - 1, 1) / steps[-1])))
-    found = [_slope(edges, sums, passed, width, 0) for width in WIDTHS]
-    found += [_slope(edges, sums, passed, 3, back) for back in BACKS]
+    features = [_slope(edges, sums, passed, width, 0) for width in WIDTHS]
+    features += [_slope(edges, sums, passed, 3, back) for back in BACKS]
     with np.errstate(invalid="ignore", divide="ignore"):
         means = -np.diff(sums) / number
         spreads = np.maximum(-np.diff(squares) / number - means**2, 0.0)
         logs = np.where(means > 0, np.log(means), np.nan)
         back = np.log(-np.diff(passed) / number / steps[-1])
     for degree, windows in FITS:
-        found += _fit(logs[:windows], back[:windows], number[:windows], degree, ahead / 2)
+        features += _fit(logs[:windows], back[:windows], number[:windows], degree, ahead / 2)
     near = int(number[:3].sum())
     spread = float(np.sqrt(np.nansum(spreads[:3] * number[:3]) / max(near, 1)))
     level = float(sums[0] - sums[3]) / max(near, 1)
     noise = spread / level / np.sqrt(near) if level > 0 else np.nan
     bends = np.diff(logs[:9], 2)
     bends = bends[np.isfinite(bends)]
-    found += [noise, noise / ahead, float(bends.std()) if len(bends) > 1 else np.nan]
-    found += _held(steps, slopes, begin)
-    found += _open(steps, slopes, begin)
-    found += [
+    features += [noise, noise / ahead, float(bends.std()) if len(bends) > 1 else np.nan]
+    features += _held(steps, slopes, begin)
+    features += _open(steps, slopes, begin)
+    features += [
         float(np.log(max(steps[-1], 1.0) / max(float(steps[begin]), 1.0))),
         float(np.log(len(steps) - begin)),
         float(np.log(len(steps))),
         ahead,
     ]
-    found += _rates(steps, rates)
-    found.append(_floor(logs, number))
-    return np.array(found)
+    features += _rates(steps, rates)
+    features.append(_floor(logs, number))
+    return np.array(features)
 
 
 Places = npt.NDArray[np.intp]
@@ -309,9 +309,9 @@ def boundaries(steps: Floats, losses: Floats, rates: Floats) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def _trees() -> xgboost.Booster:
-    found = xgboost.Booster({"nthread": 1})
-    found.load_model(bytearray((files("kuayu.forecast") / TREES).read_bytes()))
-    return found
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray((files("kuayu.forecast") / TREES).read_bytes()))
+    return booster
 
 
 def _columns(points: "Sequence[documents.CurvePoint]") -> tuple[Floats, Floats, Floats]:
@@ -327,12 +327,12 @@ def _answer(
 
 def _edges(steps: Floats) -> Places:
     """Places at which windows end, the latest first, WINDOWS + 1."""
-    found = [len(steps)]
+    places = [len(steps)]
     for window in range(WINDOWS):
-        last = found[-1]
+        last = places[-1]
         grown = int(np.searchsorted(steps, steps[last - 1] / RATIO ** (1 / 3), side="right")) if last else 0
-        found.append(max(min(grown, last - MIN_WINDOW_POINTS[window % 3]), 0))
-    return np.array(found)
+        places.append(max(min(grown, last - MIN_WINDOW_POINTS[window % 3]), 0))
+    return np.array(places)
 
 
 def _slope(edges: Places, sums: Floats, passed: Floats, width: int, back: int) -> float:
@@ -353,11 +353,14 @@ def _fit(logs: Floats, back: Floats, number: Floats, degree: int, ahead: float) 
     weights = np.sqrt(number[usable])
     table = back[usable, None] ** np.arange(degree + 1) * weights[:, None]
     inverse = np.linalg.pinv(table.T @ table)
-    found = inverse @ table.T @ (logs[usable] * weights)
-    left = logs[usable] * weights - table @ found
+    coefficients = inverse @ table.T @ (logs[usable] * weights)
+    left = logs[usable] * weights - table @ coefficients
     variance = float(left @ left) / (usable.sum() - degree - 1)
-    way = np.array([0.0, 1.0, 2 * ahead][: degree + 1])
-    return [-float(way @ found), float(np.sqrt(max(variance * float(way @ inverse @ way), 0.0)))]
+    direction = np.array([0.0, 1.0, 2 * ahead][: degree + 1])
+    return [
+        -float(direction @ coefficients),
+        float(np.sqrt(max(variance * float(direction @ inverse @ direction), 0.0))),
+    ]
 
 
 def _held(steps: Floats, slopes: Floats, begin: int) -> list[float]:
@@ -373,15 +376,15 @@ def _held(steps: Floats, slopes: Floats, begin: int) -> list[float]:
         gap = max(float(steps[-1] - steps[max(len(steps) - POINTS, 0)]) / min(len(steps) - 1, POINTS - 1), 1e-9)
         needed = len(steps) + int((steps[since] * RATIO - steps[-1]) / gap)
     needed = max(needed - since, POINTS)
-    held = slopes[since:known]
-    if len(held) == 0:
-        held = slopes[known - 1 : known]
+    window = slopes[since:known]
+    if len(window) == 0:
+        window = slopes[known - 1 : known]
     return [
         (known - since) / needed,
         (len(steps) - since) / needed,
-        float(held.mean()),
-        float(held.max()),
-        float(held.std()),
+        float(window.mean()),
+        float(window.max()),
+        float(window.std()),
         float((slopes[first:known] < SLOW).mean()),
     ]
 
@@ -389,11 +392,11 @@ def _held(steps: Floats, slopes: Floats, begin: int) -> list[float]:
 def _open(steps: Floats, slopes: Floats, begin: int) -> list[float]:
     """The latest g that is told, and means of g as of now over the earlier parts of what is open."""
     known = told_so_far(steps)
-    found = [float(slopes[known - 1]) if known > begin else np.nan]
+    slopes_open = [float(slopes[known - 1]) if known > begin else np.nan]
     cuts = np.linspace(max(known, begin), len(steps) - 1, OPEN + 1).round().astype(int)
     for early, late in pairwise(cuts[:-1]):
-        found.append(float(slopes[early:late].mean()) if late > early else np.nan)
-    return found
+        slopes_open.append(float(slopes[early:late].mean()) if late > early else np.nan)
+    return slopes_open
 
 
 def _rates(steps: Floats, rates: Floats) -> list[float]:

@@ -40,10 +40,10 @@ SLACK = 1e-6
 
 DAY = 86_400
 
-LONGEST = 1e12
+MAX_SECONDS = 1e12
 """Seconds beyond which nobody foresees anything."""
 
-MOST = 2.0**53
+MAX_VALUE = 2.0**53
 """Greatest amount; beyond it, doubles do not tell whole numbers apart."""
 
 TOO_LONG = "longer than anybody can foresee"
@@ -64,14 +64,14 @@ def check_forecast(request: "documents.ForecastRequest") -> None:
         Impossible: Series reach beyond now, horizons or levels do not rise, or events end before they begin.
     """
     refuse(RepeatedName, [*_names(request, "series"), *_names(request, "jobs")])
-    found = [*_late(request), *_events(request), *_periods(request)]
+    complaints = [*_late(request), *_events(request), *_periods(request)]
     horizons, levels = request["horizons"], request["levels"]
-    found += [("/horizons/0", "a horizon is more than nought")] if horizons[0] <= 0 else []
-    found += _rising("/horizons", horizons, "horizons rise")
-    found += [(f"/horizons/{index}", TOO_LONG) for index, one in enumerate(horizons) if one > LONGEST]
+    complaints += [("/horizons/0", "a horizon is more than nought")] if horizons[0] <= 0 else []
+    complaints += _rising("/horizons", horizons, "horizons rise")
+    complaints += [(f"/horizons/{index}", TOO_LONG) for index, one in enumerate(horizons) if one > MAX_SECONDS]
     outside = [index for index, one in enumerate(levels) if one in {0, 1}]
-    found += [(f"/levels/{index}", "a level lies between nought and one") for index in outside]
-    refuse(Impossible, [*found, *_rising("/levels", levels, "levels rise")])
+    complaints += [(f"/levels/{index}", "a level lies between nought and one") for index in outside]
+    refuse(Impossible, [*complaints, *_rising("/levels", levels, "levels rise")])
 
 
 def check_reservations(request: "documents.ReservationRequest") -> None:
@@ -84,9 +84,9 @@ def check_reservations(request: "documents.ReservationRequest") -> None:
     tenants = [quality["tenant"] for quality in request["qualities"]]
     named = [*_names(request, "series"), *_names(request, "jobs"), *repeated("/qualities", tenants, "/tenant")]
     refuse(RepeatedName, named)
-    found = [*_late(request), *_events(request), *_periods(request)]
-    found += [("/horizon", TOO_LONG)] if request["horizon"] > LONGEST else []
-    refuse(Impossible, found)
+    complaints = [*_late(request), *_events(request), *_periods(request)]
+    complaints += [("/horizon", TOO_LONG)] if request["horizon"] > MAX_SECONDS else []
+    refuse(Impossible, complaints)
 
 
 def check_waveform(request: "documents.WaveformRequest") -> None:
@@ -98,18 +98,20 @@ def check_waveform(request: "documents.WaveformRequest") -> None:
     """
     refuse(RepeatedName, _names(request, "jobs"))
     begins = [price["begin"] for price in request.get("prices") or ()]
-    found = list(_periods(request))
-    found += [("/period", TOO_LONG)] if request["period"] > LONGEST else []
-    if request["step"] <= LONGEST and request["period"] / request["step"] >= POINTS:
-        found.append(("/step", f"more than {POINTS} points"))
-    found += [("/step", TOO_LONG)] if request["step"] > LONGEST else []
+    complaints = list(_periods(request))
+    complaints += [("/period", TOO_LONG)] if request["period"] > MAX_SECONDS else []
+    if request["step"] <= MAX_SECONDS and request["period"] / request["step"] >= POINTS:
+        complaints.append(("/step", f"more than {POINTS} points"))
+    complaints += [("/step", TOO_LONG)] if request["step"] > MAX_SECONDS else []
     prices = request.get("prices") or ()
-    found += [(f"/prices/{index}/price", TOO_MUCH) for index, price in enumerate(prices) if price["price"] > MOST]
-    found += [("/prices/0/begin", "the first price holds from midnight")] if begins and begins[0] else []
-    found += [
+    complaints += [
+        (f"/prices/{index}/price", TOO_MUCH) for index, price in enumerate(prices) if price["price"] > MAX_VALUE
+    ]
+    complaints += [("/prices/0/begin", "the first price holds from midnight")] if begins and begins[0] else []
+    complaints += [
         (f"/prices/{index}/begin", "a day ends before this") for index, begin in enumerate(begins) if begin >= DAY
     ]
-    refuse(Impossible, [*found, *_rising("/prices", begins, "prices follow each other", "/begin")])
+    refuse(Impossible, [*complaints, *_rising("/prices", begins, "prices follow each other", "/begin")])
 
 
 def check_peak(request: "documents.PeakRequest") -> None:
@@ -121,16 +123,18 @@ def check_peak(request: "documents.PeakRequest") -> None:
     """
     refuse(RepeatedName, _names(request, "loads"))
     length = len(request["base"])
-    found: list[Complaint] = [(f"/base/{index}", TOO_MUCH) for index, one in enumerate(request["base"]) if one > MOST]
+    complaints: list[Complaint] = [
+        (f"/base/{index}", TOO_MUCH) for index, one in enumerate(request["base"]) if one > MAX_VALUE
+    ]
     for index, load in enumerate(request["loads"]):
         first, last, slots = load["earliest"], load["latest"], load["slots"]
         if last >= length:
-            found.append((f"/loads/{index}/latest", f"the base has {length} steps, counted from nought"))
+            complaints.append((f"/loads/{index}/latest", f"the base has {length} steps, counted from nought"))
         elif last - first + 1 < slots:
-            found.append((f"/loads/{index}/slots", "the window is shorter than the load"))
+            complaints.append((f"/loads/{index}/slots", "the window is shorter than the load"))
         elif not first <= load["planned"] <= last - slots + 1:
-            found.append((f"/loads/{index}/planned", "from here the load does not end within its window"))
-    refuse(Impossible, found)
+            complaints.append((f"/loads/{index}/planned", "from here the load does not end within its window"))
+    refuse(Impossible, complaints)
 
 
 def _names(request: Mapping[str, Any], place: str) -> list[Complaint]:
@@ -150,7 +154,7 @@ def _late(request: "SeriesRequest") -> Iterable[Complaint]:
         values = np.array(series["values"], dtype=float)
         with np.errstate(invalid="ignore"):
             yield from (
-                (f"/series/{index}/values/{place}", TOO_MUCH) for place in np.flatnonzero(values > MOST).tolist()
+                (f"/series/{index}/values/{place}", TOO_MUCH) for place in np.flatnonzero(values > MAX_VALUE).tolist()
             )
         if seconds(series["begin"]) + (len(values) - 1) * series["step"] > now + SLACK:
             yield f"/series/{index}/values", "they reach beyond now"
@@ -165,7 +169,7 @@ def _events(request: "SeriesRequest") -> Iterable[Complaint]:
     for index, event in enumerate(request.get("events") or ()):
         if seconds(event["ends_at"]) < seconds(event["begins_at"]):
             yield f"/events/{index}/ends_at", "it ends before it begins"
-        if event.get("devices", 0) > MOST:
+        if event.get("devices", 0) > MAX_VALUE:
             yield f"/events/{index}/devices", TOO_MUCH
 
 
@@ -182,5 +186,5 @@ def _periods(request: "JobsRequest") -> Iterable[Complaint]:
             duration = period["duration"]
             if not duration["low"] <= duration["expected"] <= duration["high"]:
                 yield f"/jobs/{index}/periods/{number}/duration", "the median lies between both ends"
-            if duration["expected"] > LONGEST:
+            if duration["expected"] > MAX_SECONDS:
                 yield f"/jobs/{index}/periods/{number}/duration/expected", TOO_LONG

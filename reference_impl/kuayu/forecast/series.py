@@ -49,8 +49,8 @@ def known(series: "documents.DemandSeries", most: int) -> Floats:
     One that is missing is not a number.
     """
     values = np.array(series["values"][: last_known(series) + 1][-most:], dtype=float)
-    found: Floats = values[int(np.argmax(~np.isnan(values))) :]
-    return found
+    trimmed: Floats = values[int(np.argmax(~np.isnan(values))) :]
+    return trimmed
 
 
 def filled(values: Floats, step: float) -> Floats:
@@ -64,12 +64,12 @@ def filled(values: Floats, step: float) -> Floats:
     if not missing.any():
         return values
     known = values[~missing]
-    made = values.copy()
+    complete = values.copy()
     edges = np.flatnonzero(np.diff(missing.astype(int)))
     for before, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        made[before + 1 : last + 1] = _between(made, before, last + 1, step)
-    made = np.clip(made, known.min(), known.max())
-    return np.where(missing, np.round(made), made) if (known % 1 == 0).all() else made
+        complete[before + 1 : last + 1] = _between(complete, before, last + 1, step)
+    complete = np.clip(complete, known.min(), known.max())
+    return np.where(missing, np.round(complete), complete) if (known % 1 == 0).all() else complete
 
 
 BRIEF = 3
@@ -134,20 +134,20 @@ def all_cleaned(values: Floats) -> list[Cleaned]:
     heights, lengths = _excursions(values)
     few = max(FEW, length // SELDOM)
     usual = -np.partition(-heights, few, axis=1)[:, few] if length > few else np.zeros(len(values))
-    made = values.copy()
+    cleaned = values.copy()
     returned = np.zeros(len(values), dtype=np.int64)
     for row in np.flatnonzero(heights.max(axis=1) > np.maximum(FAR * usual, 1e-9)).tolist():
         order = np.argsort(heights[row])[::-1][:few]
         alone = order[heights[row, order] > max(FAR * usual[row], 1e-9)].tolist()
         for place in alone:
-            made[row, place : place + lengths[row, place]] = values[row, place - 1]
+            cleaned[row, place : place + lengths[row, place]] = values[row, place - 1]
         returned[row] = len(alone)
-    lasting = _lasting(made, usual)
-    unusual = _unusual(made, usual)
+    lasting = _lasting(cleaned, usual)
+    unusual = _unusual(cleaned, usual)
     return [
         Cleaned(row, *_end(row, alone, often, lasting=new)) if doubted else Cleaned(row, 0, OLD_HABITS if new else 0.0)
         for row, alone, often, new, doubted in zip(
-            made, returned.tolist(), usual.tolist(), lasting.tolist(), unusual.tolist(), strict=True
+            cleaned, returned.tolist(), usual.tolist(), lasting.tolist(), unusual.tolist(), strict=True
         )
     ]
 
@@ -292,8 +292,8 @@ class Past:
     def changed(self) -> Whole:
         """Column of the last change up to a column, nought where there was none, S × L."""
         columns = np.where(self._moves != 0, np.arange(self.length), 0)
-        found: Whole = np.maximum.accumulate(columns, axis=1)
-        return found
+        columns_changed: Whole = np.maximum.accumulate(columns, axis=1)
+        return columns_changed
 
     def movement(self, ahead: int, origins: Whole) -> tuple[Floats, Floats]:
         """How much series moved over so many steps until origins: the mean without sign and the share of standstill.
@@ -332,15 +332,15 @@ class Past:
         """Mean of the last values, so many or as many as there are, S × N."""
         upto = origins + 1
         since = np.maximum(upto - width, 0)
-        found: Floats = _among_reaches(self.sums, since, upto) / (upto - since)
-        return found
+        means: Floats = _among_reaches(self.sums, since, upto) / (upto - since)
+        return means
 
     def around(self, columns: Whole, half: int) -> Floats:
         """Mean of the values around columns, S × N; what lies before the first value or after the last is left out."""
         low = np.clip(columns - half, 0, self.length - 1)
         high = np.clip(columns + half + 1, low + 1, self.length)
-        found: Floats = (self.sums[:, high] - self.sums[:, low]) / (high - low)
-        return found
+        means: Floats = (self.sums[:, high] - self.sums[:, low]) / (high - low)
+        return means
 
     def season(self, ahead: int, origins: Whole, period: float) -> tuple[Floats, Floats]:
         """What a series did over as many steps one period ago, S × N, and one where that is known, else nought."""
@@ -470,12 +470,12 @@ def _excursions(values: Floats) -> tuple[Floats, Whole]:
 
 def _unusual(values: Floats, usual: Floats) -> Flags:
     """Whose last readings are higher or lower than the one before by more than is usual, S."""
-    found = np.zeros(len(values), dtype=bool)
+    flags = np.zeros(len(values), dtype=bool)
     for length in range(1, min(BRIEF, values.shape[1] - 2) + 1):
         inside, before = values[:, -length:], values[:, -length - 1]
         height = np.maximum(inside.min(axis=1) - before, before - inside.max(axis=1))
-        found |= height > np.maximum(max(FAR / length, 1.0) * usual, 1e-9)
-    return found
+        flags |= height > np.maximum(max(FAR / length, 1.0) * usual, 1e-9)
+    return flags
 
 
 def _lasting(values: Floats, usual: Floats) -> Flags:
@@ -487,8 +487,8 @@ def _lasting(values: Floats, usual: Floats) -> Flags:
     most = np.maximum.accumulate(backwards, axis=1)[:, ::-1][:, lasting]
     above = least - np.maximum.accumulate(values, axis=1)[:, before]
     below = np.minimum.accumulate(values, axis=1)[:, before] - most
-    found: Flags = np.maximum(above, below).max(axis=1, initial=-np.inf) > np.maximum(usual, 1e-9)
-    return found
+    flags: Flags = np.maximum(above, below).max(axis=1, initial=-np.inf) > np.maximum(usual, 1e-9)
+    return flags
 
 
 def _end(values: Floats, returned: int, usual: float, *, lasting: bool) -> tuple[int, float]:
@@ -566,5 +566,5 @@ def _summed(values: Floats) -> Floats:
 
 def _among_reaches(sums: Floats, since: Whole, upto: Whole) -> Floats:
     """Sums of columns from and before, S × N."""
-    found: Floats = sums[:, upto] - sums[:, since]
-    return found
+    between: Floats = sums[:, upto] - sums[:, since]
+    return between

@@ -103,11 +103,11 @@ class Crowd:
     started: Floats
 
     @staticmethod
-    def of(jobs: "Sequence[documents.ForeseenJob]", made: Courses, now: float) -> "Crowd":
+    def of(jobs: "Sequence[documents.ForeseenJob]", courses: Courses, now: float) -> "Crowd":
         """Jobs with their courses."""
         submitted = [seconds(job["submitted_at"]) - now for job in jobs]
         started = [seconds(job["started_at"]) - now if "started_at" in job else np.inf for job in jobs]
-        return Crowd(made, np.array(submitted, dtype=float), np.array(started, dtype=float))
+        return Crowd(courses, np.array(submitted, dtype=float), np.array(started, dtype=float))
 
     @property
     def queues(self) -> Flags:
@@ -129,8 +129,8 @@ class Crowd:
     @cached_property
     def present(self) -> Floats:
         """Devices that jobs hold now on average, J."""
-        found: Floats = np.add.reduceat(self.courses.devices * self.courses.now, self.first)
-        return found
+        devices: Floats = np.add.reduceat(self.courses.devices * self.courses.now, self.first)
+        return devices
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats, Floats]:
@@ -140,13 +140,13 @@ class Crowd:
         now = self.present[:, None]
         return mean, square, square - 2 * now * mean + now**2
 
-    def rows(self, kept: Flags) -> Whole:
+    def rows(self, chosen: Flags) -> Whole:
         """Periods of jobs."""
-        return np.flatnonzero(kept[self.courses.job])
+        return np.flatnonzero(chosen[self.courses.job])
 
-    def spread(self, kept: Flags) -> Spread:
+    def spread(self, chosen: Flags) -> Spread:
         """What jobs hold together."""
-        rows = self.rows(kept)
+        rows = self.rows(chosen)
         return total(self.courses.job[rows], self.courses.devices[rows], self.courses.chance[rows])
 
 
@@ -196,19 +196,19 @@ def foresee(
         then: Seconds from now of its last value, not above nought.
         after: Seconds from now, T.
     """
-    kept = list(jobs)
-    came = [np.minimum(crowd.submitted, crowd.started)] * len(kept)
+    members_of = list(jobs)
+    came = [np.minimum(crowd.submitted, crowd.started)] * len(members_of)
     spreads: dict[int, Spread] = {}
     waiting: dict[int, tuple[Floats, Floats]] = {}
     for number, quantity in enumerate(quantities):
         if quantity == "held_devices":
-            kept[number], came[number], spreads[number] = _held(crowd, jobs[number])
+            members_of[number], came[number], spreads[number] = _held(crowd, jobs[number])
         elif quantity == "waiting_devices":
-            kept[number], came[number], spreads[number], coming = _waiting(crowd, jobs[number], after)
+            members_of[number], came[number], spreads[number], coming = _waiting(crowd, jobs[number], after)
             waiting[number] = coming, _sharpness(crowd, _all_of([jobs[number]], [crowd.submitted]))[0]
-    members = _all_of(kept, came)
-    plain = [number for number in range(len(kept)) if number not in spreads]
-    spreads |= dict(zip(plain, _demanded(crowd, [kept[number] for number in plain]), strict=True))
+    members = _all_of(members_of, came)
+    plain = [number for number in range(len(members_of)) if number not in spreads]
+    spreads |= dict(zip(plain, _demanded(crowd, [members_of[number] for number in plain]), strict=True))
     present = crowd.present[members.job]
     ends = [members.summed(np.where(members.came <= np.array(then)[members.series], present, 0.0))]
     ends.append(members.summed(np.where(members.came <= 0, present, 0.0)))
@@ -229,7 +229,7 @@ def foresee(
             announced[number],
             sharp[number],
         )
-        for number in range(len(kept))
+        for number in range(len(members_of))
     ]
 
 
@@ -239,7 +239,7 @@ _NOBODY: Whole = np.zeros(0, dtype=np.int64)
 def matched(series: "Sequence[documents.DemandSeries]", jobs: "Sequence[documents.ForeseenJob]") -> list[Whole]:
     """Numbers of the jobs of each series: all that agree with what it names."""
     tables: dict[tuple[str, ...], dict[tuple[str | None, ...], list[int]]] = {}
-    found = []
+    numbers = []
     for entry in series:
         named = tuple(name for name in NAMES if name in entry)
         if named not in tables:
@@ -249,8 +249,8 @@ def matched(series: "Sequence[documents.DemandSeries]", jobs: "Sequence[document
                 table[tuple(names[name] for name in named)].append(number)
             tables[named] = table
         of_it = {"domain": entry.get("domain"), "tenant": entry.get("tenant"), "job": entry.get("job")}
-        found.append(np.array(tables[named].get(tuple(of_it[name] for name in named), []), dtype=np.int64))
-    return found
+        numbers.append(np.array(tables[named].get(tuple(of_it[name] for name in named), []), dtype=np.int64))
+    return numbers
 
 
 def shifts(
@@ -386,8 +386,8 @@ def truncated(spans: Spans, run: Floats, levels: Floats) -> Floats:
     """Durations, at levels of their distributions, that are known to be longer than so many seconds, J × L."""
     left = 1 - spans.within(run[:, None])
     beyond = np.clip(left * (1 - levels), 1e-300, 1 - 1e-16)
-    found: Floats = np.maximum(spans.at(-ndtri(beyond)), run[:, None])
-    return found
+    durations: Floats = np.maximum(spans.at(-ndtri(beyond)), run[:, None])
+    return durations
 
 
 CASES = 256
@@ -459,8 +459,8 @@ class _Members:
     def summed(self, values: Floats) -> Floats:
         """Sums over the jobs of each series, for values of N or N × T."""
         if values.ndim == 1:
-            found: Floats = np.bincount(self.series, values, self.count).astype(np.float64)
-            return found
+            sums: Floats = np.bincount(self.series, values, self.count).astype(np.float64)
+            return sums
         return np.stack([np.bincount(self.series, column, self.count) for column in values.T], axis=1)
 
 
@@ -483,22 +483,22 @@ def _demanded(crowd: Crowd, jobs: Sequence[Whole]) -> list[Spread]:
 
 def _held(crowd: Crowd, jobs: Whole) -> tuple[Whole, Floats, Spread]:
     """Who holds devices, since when, and what they will hold: whoever waits takes what the others give back."""
-    kept = np.isin(np.arange(len(crowd.submitted)), jobs)
-    runs = kept & ~crowd.queues
-    waiting = float(crowd.needs[kept & crowd.queues].sum())
-    held = crowd.spread(runs)
-    points = held.first[:, None] + held.unit * np.arange(held.mass.shape[1])
+    chosen = np.isin(np.arange(len(crowd.submitted)), jobs)
+    runs = chosen & ~crowd.queues
+    waiting = float(crowd.needs[chosen & crowd.queues].sum())
+    spread = crowd.spread(runs)
+    points = spread.first[:, None] + spread.unit * np.arange(spread.mass.shape[1])
     present = float(crowd.present[runs].sum())
     taken = np.minimum(points + waiting, np.maximum(points, present)) if waiting else points
     came = np.where(np.isinf(crowd.started), crowd.submitted, crowd.started)
-    return np.flatnonzero(runs), came, _laid(taken, held)
+    return np.flatnonzero(runs), came, _laid(taken, spread)
 
 
 def _waiting(crowd: Crowd, jobs: Whole, after: Floats) -> tuple[Whole, Floats, Spread, Floats]:
     """Who waits, since when, for how much they will, and what is announced, T."""
-    kept = np.isin(np.arange(len(crowd.submitted)), jobs)
-    queue, runs = kept & crowd.queues, kept & ~crowd.queues
-    coming = np.where((crowd.submitted > 0) & kept, crowd.needs, 0.0)
+    chosen = np.isin(np.arange(len(crowd.submitted)), jobs)
+    queue, runs = chosen & crowd.queues, chosen & ~crowd.queues
+    coming = np.where((crowd.submitted > 0) & chosen, crowd.needs, 0.0)
     announced = np.array([coming[crowd.submitted <= one].sum() for one in after])
     running = crowd.spread(runs & (crowd.submitted <= 0))
     points = running.first[:, None] + running.unit * np.arange(running.mass.shape[1])
@@ -513,10 +513,10 @@ def _arrivals(crowd: Crowd, members: _Members, after: Floats) -> tuple[list[Floa
     Those that came within a horizon and are still there are what the next horizon brings. Where they are few, those of
     a longer time stand for them: of the latest ENOUGH, or of a day.
     """
-    held, ages = crowd.present[members.job], -members.came
-    late = np.flatnonzero((held > TINY) & (ages >= 0) & (ages < max(LATELY, float(after.max()))))
+    devices, ages = crowd.present[members.job], -members.came
+    late = np.flatnonzero((devices > TINY) & (ages >= 0) & (ages < max(LATELY, float(after.max()))))
     late = late[np.lexsort((ages[late], members.series[late]))]
-    series, ages, held = members.series[late], ages[late], held[late]
+    series, ages, devices = members.series[late], ages[late], devices[late]
     count = np.bincount(series, minlength=members.count)
     begin = np.cumsum(count) - count
     within = np.stack([np.bincount(series[ages < one], minlength=members.count) for one in after.tolist()], axis=1)
@@ -527,9 +527,10 @@ def _arrivals(crowd: Crowd, members: _Members, after: Floats) -> tuple[list[Floa
     over = np.maximum(after, np.where(few, LATELY, tenth[:, None]))
     usual = np.where(few, count[:, None], ENOUGH - 1.0)
     counted = np.where((within >= ENOUGH) | (over <= after), within, usual)
-    kept = np.maximum(ENOUGH, within.max(axis=1, initial=0))
+    numbers = np.maximum(ENOUGH, within.max(axis=1, initial=0))
     sizes = [
-        held[start : start + most] for start, most in zip(begin.tolist(), np.minimum(count, kept).tolist(), strict=True)
+        devices[start : start + most]
+        for start, most in zip(begin.tolist(), np.minimum(count, numbers).tolist(), strict=True)
     ]
     shapes = np.stack([_shapes(series, ages, count, begin, one) for one in after.tolist()], axis=1)
     return sizes, counted * after / over, shapes
@@ -540,10 +541,10 @@ def _shapes(series: Whole, ages: Floats, count: Whole, begin: Whole, horizon: fl
 
     Its inverse is the mean of what each horizon back in time shows by moments, and TOGETHER counts as one of them.
     """
-    found = np.full(len(count), TOGETHER)
+    shapes_of_gamma = np.full(len(count), TOGETHER)
     some = count > 0
     if not some.any():
-        return found
+        return shapes_of_gamma
     oldest = ages[(begin + count - 1)[some]]
     width = np.ones(len(count))
     width[some] = np.maximum(np.maximum(horizon, oldest / MOST_SPANS), TINY)
@@ -556,7 +557,7 @@ def _shapes(series: Whole, ages: Floats, count: Whole, begin: Whole, horizon: fl
     beyond = squares - mean * count - (spans - 1) * mean
     with np.errstate(divide="ignore", invalid="ignore"):
         shape = 1 / np.maximum((1 / TOGETHER + beyond / mean**2) / spans, TINY)
-    return np.where(some, shape, found)
+    return np.where(some, shape, shapes_of_gamma)
 
 
 def _sharpness(crowd: Crowd, members: _Members) -> Floats:
@@ -570,16 +571,16 @@ def _sharpness(crowd: Crowd, members: _Members) -> Floats:
     unsure = members.summed(np.maximum(square - mean**2, 0.0)[members.job])
     # where hardly anything may change, that is known
     changed = changed + SETTLED * members.summed(present**2)[:, None] + TINY
-    found: Floats = 1 - unsure / changed
-    return np.clip(found, 0.0, 1.0)
+    sharpness: Floats = 1 - unsure / changed
+    return np.clip(sharpness, 0.0, 1.0)
 
 
-def _laid(values: Floats, held: Spread) -> Spread:
+def _laid(values: Floats, spread: Spread) -> Spread:
     """The distribution whose points have been moved to other values, none below nought."""
-    mass = np.zeros((len(values), int(np.ceil(values.max() / held.unit)) + 1))
-    for row, places, weight in zip(mass, values, held.mass, strict=True):
-        np.add.at(row, np.round(places / held.unit).astype(np.int64), weight)
-    return Spread(held.unit, np.zeros(len(values)), mass)
+    mass = np.zeros((len(values), int(np.ceil(values.max() / spread.unit)) + 1))
+    for row, places, weight in zip(mass, values, spread.mass, strict=True):
+        np.add.at(row, np.round(places / spread.unit).astype(np.int64), weight)
+    return Spread(spread.unit, np.zeros(len(values)), mass)
 
 
 def _begin(job: "documents.ForeseenJob", now: float) -> float:
@@ -607,8 +608,8 @@ def _holds_still(jobs: "Sequence[documents.ForeseenJob]", begins: Floats, over: 
     """Whose present period is known to hold still."""
     spans = Spans.of([job["periods"][done]["duration"] for job, done in zip(jobs, over.tolist(), strict=True)])
     lasting = 1 - spans.within(-begins[:, None])[:, 0]
-    found: Flags = (begins < 0) & (lasting > GIVEN_UP)
-    return found
+    flags: Flags = (begins < 0) & (lasting > GIVEN_UP)
+    return flags
 
 
 def _wait_evidence(jobs: "Sequence[documents.ForeseenJob]", now: float) -> tuple[Flags, Floats, Floats]:
@@ -643,10 +644,10 @@ def _followed(spans: Spans, run: Floats, over: Floats, doubt: float) -> Floats:
     present = (1 - doubt) * (1 - over)
     total = np.maximum(spans.median.sum(axis=1), 1.0)[:, None]
     present[:, -1] += doubt * total / (total + np.maximum(run, 0.0))
-    held = np.diff(present, axis=1, prepend=0.0)
+    chances = np.diff(present, axis=1, prepend=0.0)
     known = np.where(run[:, :1] > 0, present[:, -1, :1], 1.0)
-    held = np.where((run >= 0)[:, None], held / known[:, None], 0.0)
-    clipped: Floats = np.clip(held, 0.0, 1.0)
+    chances = np.where((run >= 0)[:, None], chances / known[:, None], 0.0)
+    clipped: Floats = np.clip(chances, 0.0, 1.0)
     return clipped
 
 

@@ -56,8 +56,8 @@ class Spread:
     @property
     def mean(self) -> Floats:
         """Devices on average, T."""
-        found: Floats = self.first + self.mass @ (self.unit * np.arange(self.mass.shape[1]))
-        return found
+        devices: Floats = self.first + self.mass @ (self.unit * np.arange(self.mass.shape[1]))
+        return devices
 
     def at(self, levels: Floats) -> Floats:
         """Quantiles, T × Q: the least point that is not exceeded in so large a share."""
@@ -85,9 +85,9 @@ def quantiles(first: Floats, unit: Floats, mass: Floats, levels: Floats) -> Floa
     """Quantiles of N distributions, N × Q, for first points and units of N and masses of N × G."""
     summed = np.cumsum(mass, axis=1)
     summed /= summed[:, -1:]
-    found = np.array([row.searchsorted(levels - SURE) for row in summed], dtype=float).reshape(len(mass), len(levels))
+    places = np.array([row.searchsorted(levels - SURE) for row in summed], dtype=float).reshape(len(mass), len(levels))
     last = mass.shape[1] - 1
-    values: Floats = np.maximum(first[:, None] + unit[:, None] * np.minimum(found, last), 0.0)
+    values: Floats = np.maximum(first[:, None] + unit[:, None] * np.minimum(places, last), 0.0)
     return values
 
 
@@ -114,9 +114,9 @@ def totals(owner: Whole, job: Whole, devices: Floats, chance: Floats, count: int
     """
     instants = chance.shape[1]
     base = np.zeros((count, instants))
-    found = [Spread(1.0, row, np.ones((instants, 1))) for row in base]
+    spreads = [Spread(1.0, row, np.ones((instants, 1))) for row in base]
     if not len(job):
-        return found
+        return spreads
     starts = _starts(owner, job)
     single = np.add.reduceat(devices[:, None] * chance, starts, axis=0)
     square = np.add.reduceat(devices[:, None] ** 2 * chance, starts, axis=0)
@@ -124,7 +124,7 @@ def totals(owner: Whole, job: Whole, devices: Floats, chance: Floats, count: int
     np.add.at(base, owner[starts[sure]], np.round(single[sure], 6))
     rows = np.repeat(~sure, np.diff(np.append(starts, len(job))))
     if not rows.any():
-        return found
+        return spreads
     owner, job, devices, chance = owner[rows], job[rows], devices[rows], chance[rows]
     lattice = _Lattices.of(owner, job, devices, single[~sure], square[~sure])
     for points, unit in sorted(set(zip(lattice.points.tolist(), lattice.unit.tolist(), strict=True))):
@@ -137,8 +137,8 @@ def totals(owner: Whole, job: Whole, devices: Floats, chance: Floats, count: int
                 turned = np.take_along_axis(
                     mass, (np.arange(points) + first[:, None].astype(np.int64)) % points, axis=1
                 )
-                found[series] = _plain(unit, base[series] + first * unit, turned)
-    return found
+                spreads[series] = _plain(unit, base[series] + first * unit, turned)
+    return spreads
 
 
 def _starts(owner: Whole, job: Whole) -> Whole:
@@ -187,8 +187,8 @@ def _back(waves: Waves, points: int) -> Floats:
     """Masses of characteristic functions, … × points, nothing below SURE."""
     mass = np.fft.irfft(waves, points, axis=-1)
     mass = np.where(mass < SURE, 0.0, mass)
-    found: Floats = mass / mass.sum(axis=-1, keepdims=True)
-    return found
+    masses: Floats = mass / mass.sum(axis=-1, keepdims=True)
+    return masses
 
 
 def _plain(unit: float, first: Floats, mass: Floats) -> Spread:
@@ -244,9 +244,9 @@ def near(job: Whole, devices: Floats, chance: Floats, levels: Floats) -> Floats:
     wide = np.sqrt(variance)[:, None]
     skew = np.clip(third[:, None] / np.maximum(wide, SURE) ** 3, -1.0, 1.0)
     scores = ndtri(levels)
-    found = mean.sum(axis=0)[:, None] + wide * (scores + skew * (scores**2 - 1) / 6)
+    quantiles_of = mean.sum(axis=0)[:, None] + wide * (scores + skew * (scores**2 - 1) / 6)
     highest = float(np.maximum.reduceat(devices, starts).sum())
-    return np.maximum.accumulate(np.clip(np.round(found), 0.0, highest), axis=1)
+    return np.maximum.accumulate(np.clip(np.round(quantiles_of), 0.0, highest), axis=1)
 
 
 def added(spread: Spread, cases: Floats) -> Spread:
@@ -275,15 +275,15 @@ def convolved(spreads: Sequence[Spread], additions: Sequence[Additions]) -> list
     groups: dict[tuple[int, float, float, int], list[int]] = {}
     for number, (spread, addition) in enumerate(zip(spreads, additions, strict=True)):
         groups.setdefault(_lattice(spread, addition), []).append(number)
-    found: list[Spread] = list(spreads)
+    sums: list[Spread] = list(spreads)
     for (_, own, unit, points), numbers in groups.items():
         instants = len(spreads[numbers[0]].first)
         most = max(1, MAX_NUMBERS // (instants * points))
         for some in (numbers[number : number + most] for number in range(0, len(numbers), most)):
             summed = _summed([spreads[one] for one in some], [additions[one] for one in some], own, unit, points)
             for one, spread in zip(some, summed, strict=True):
-                found[one] = spread
-    return found
+                sums[one] = spread
+    return sums
 
 
 def _lattice(spread: Spread, addition: Additions) -> tuple[int, float, float, int]:
@@ -341,8 +341,8 @@ def _visitors(
     real, imaginary = 1 + mean * (1 - visitor.real[owner]), -mean * visitor.imag[owner]
     size = np.exp(-shape / 2 * np.log(real**2 + imaginary**2))
     angle = -shape * np.arctan2(imaginary, real)
-    found: Waves = size * np.cos(angle) + 1j * (size * np.sin(angle))
-    return found
+    waves: Waves = size * np.cos(angle) + 1j * (size * np.sin(angle))
+    return waves
 
 
 def _waves(values: Floats, points: int) -> Waves:
@@ -366,5 +366,5 @@ def _laid(places: Floats, mass: Floats, points: int) -> Floats:
     upper = (mass * part).ravel()
     if upper.any():
         laid = laid + np.bincount(index + 1, upper, size)[:size]
-    found: Floats = laid.reshape(len(places), points)
-    return found
+    table: Floats = laid.reshape(len(places), points)
+    return table

@@ -142,15 +142,15 @@ def waveform(request: "documents.WaveformRequest") -> "documents.Waveform":
         else _counted(expected, weight, cases[number], coverage)
         for number, weight in enumerate(weights)
     ]
-    made: documents.Waveform = {
+    document: documents.Waveform = {
         "revision": request["revision"],
         "method": METHOD,
         "points": points,
         "device_seconds": sums[0],
     }
     if len(sums) > 1:
-        made["budget"] = sums[1]
-    return made
+        document["budget"] = sums[1]
+    return document
 
 
 def _between(part: Courses, ends: Floats) -> Floats:
@@ -165,8 +165,8 @@ def _prices(prices: "Sequence[documents.DevicePrice]", instants: Floats) -> Floa
     """Price of a device and an hour at instants, seconds since 1970."""
     begins = np.array([price["begin"] for price in prices], dtype=float)
     rates = np.array([price["price"] for price in prices], dtype=float)
-    found: Floats = rates[np.searchsorted(begins, instants % DAY, side="right") - 1]
-    return found
+    prices_at: Floats = rates[np.searchsorted(begins, instants % DAY, side="right") - 1]
+    return prices_at
 
 
 def _counted(expected: Floats, weights: Floats, cases: Floats, coverage: float) -> "documents.Estimate":

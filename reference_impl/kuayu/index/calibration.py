@@ -182,8 +182,8 @@ class Calibration:
 
     def levels_of(self, sheets: Floats) -> Levels:
         """Capabilities that devices with these data sheets would have, on the scale of ``place``."""
-        found = levels(sheets, self.centre, self.terms)
-        return Levels(found.logs - self.shift, found.variance, found.chosen)
+        capabilities = levels(sheets, self.centre, self.terms)
+        return Levels(capabilities.logs - self.shift, capabilities.variance, capabilities.chosen)
 
 
 def calibrate(seen: Observations, reference: int) -> Calibration:
@@ -258,25 +258,25 @@ def batches(seen: Observations, place: Levels, terms: TaskTerms, number: int) ->
     """Rows of a corpus, devices with as many rows in one batch; batches by rising number of rows."""
     order = np.argsort(seen.device, kind="stable")
     devices, first, rows_on = np.unique(seen.device[order], return_index=True, return_counts=True)
-    found: list[Rows] = []
+    rows_by_size: list[Rows] = []
     for size in np.unique(rows_on):
         of_size = rows_on == size
         rows = order[first[of_size][:, None] + np.arange(size)]
-        held = cells(devices[of_size], seen.task[rows], place, terms, number)
-        found.append(Rows(held, seen.log_throughput[rows], seen.noise[rows]))
-    return found
+        cells_of_size = cells(devices[of_size], seen.task[rows], place, terms, number)
+        rows_by_size.append(Rows(cells_of_size, seen.log_throughput[rows], seen.noise[rows]))
+    return rows_by_size
 
 
 def shapes(a: Cells, b: Cells, shares_a: Floats, shares_b: Floats, alike: Floats) -> Floats:
     """Derivatives of the covariance by each variance of devices, (len(OF_DEVICES), B, n_a, n_b)."""
     terms = shares_a.shape[-1]
-    made = np.zeros((len(OF_DEVICES), len(a.device), a.task.shape[1], b.task.shape[1]))
-    made[:terms] = np.moveaxis(shares_a[:, :, None, :] * shares_b[:, None, :, :], -1, 0)
-    made[FORMAT] = made[MATRIX_TERM] * (a.chosen[:, :, None] == b.chosen[:, None, :])
-    made[DEVICE] = 1.0
-    made[FAMILY] = alike[a.task[:, :, None], b.task[:, None, :]]
-    made[MISFIT] = a.task[:, :, None] == b.task[:, None, :]
-    return made
+    derivatives = np.zeros((len(OF_DEVICES), len(a.device), a.task.shape[1], b.task.shape[1]))
+    derivatives[:terms] = np.moveaxis(shares_a[:, :, None, :] * shares_b[:, None, :, :], -1, 0)
+    derivatives[FORMAT] = derivatives[MATRIX_TERM] * (a.chosen[:, :, None] == b.chosen[:, None, :])
+    derivatives[DEVICE] = 1.0
+    derivatives[FAMILY] = alike[a.task[:, :, None], b.task[:, None, :]]
+    derivatives[MISFIT] = a.task[:, :, None] == b.task[:, None, :]
+    return derivatives
 
 
 def gap_shapes(a: Cells, b: Cells, shares_a: Floats, shares_b: Floats) -> Floats:
@@ -305,16 +305,16 @@ def rest_weights(a: Cells, b: Cells, alike: Floats, variances: Floats) -> Floats
     return np.asarray(variances[DEVICE] + variances[FAMILY] * family + variances[MISFIT] * same)
 
 
-def part(held: Cells, which: Flags | Whole) -> Cells:
+def part(cells_in: Cells, which: Flags | Whole) -> Cells:
     """The same cells on some of the devices."""
     return replace(
-        held,
-        device=held.device[which],
-        task=held.task[which],
-        logs=held.logs[which],
-        gaps=held.gaps[which],
-        chosen=held.chosen[which],
-        present=held.present[which],
+        cells_in,
+        device=cells_in.device[which],
+        task=cells_in.task[which],
+        logs=cells_in.logs[which],
+        gaps=cells_in.gaps[which],
+        chosen=cells_in.chosen[which],
+        present=cells_in.present[which],
     )
 
 
@@ -338,8 +338,8 @@ def coordinates(sheets: Floats, centre: Floats, tasks: TaskTerms, basis: Whole) 
     peaks = levels(sheets, centre, tasks.only(firsts)).logs[:, :, MATRIX_TERM]
     columns = [*peaks.T, filled[:, VECTOR], filled[:, MEMORY]]
     table = np.stack(columns, axis=1)
-    kept = np.unique(table[basis], axis=1, return_index=True)[1]
-    return table[:, np.sort(kept)]
+    distinct_columns = np.unique(table[basis], axis=1, return_index=True)[1]
+    return table[:, np.sort(distinct_columns)]
 
 
 def features(points: Floats, basis: Whole) -> Floats:
@@ -347,10 +347,10 @@ def features(points: Floats, basis: Whole) -> Floats:
     near = points[basis]
     kernel = np.exp(-np.mean((points[:, None, :] - near[None, :, :]) ** 2, axis=-1) / (2 * REACH**2))
     sizes, directions = np.linalg.eigh(kernel[basis])
-    kept = np.argsort(-sizes)[: min(DIRECTIONS, len(basis) - 1)]
-    kept = kept[sizes[kept] > MIN_TRACE_SHARE * sizes.sum()]
-    made = kernel @ directions[:, kept] / np.sqrt(sizes[kept])
-    return np.asarray(made - made[basis].mean(axis=0))
+    directions_kept = np.argsort(-sizes)[: min(DIRECTIONS, len(basis) - 1)]
+    directions_kept = directions_kept[sizes[directions_kept] > MIN_TRACE_SHARE * sizes.sum()]
+    projected = kernel @ directions[:, directions_kept] / np.sqrt(sizes[directions_kept])
+    return np.asarray(projected - projected[basis].mean(axis=0))
 
 
 def _well_measured(seen: Observations, reference: int) -> Whole:
@@ -365,23 +365,23 @@ def _well_measured(seen: Observations, reference: int) -> Whole:
 
 def _on(rows: list[Rows], devices: Whole) -> list[Rows]:
     """Rows on these devices alone."""
-    found = []
+    batches_on = []
     for batch in rows:
-        kept = np.isin(batch.cells.device, devices)
-        if kept.any():
-            found.append(batch.only(kept))
-    return found
+        chosen = np.isin(batch.cells.device, devices)
+        if chosen.any():
+            batches_on.append(batch.only(chosen))
+    return batches_on
 
 
 def _start(rows: list[Rows], seen: Observations, number: int) -> Floats:
     """Log demands that tasks start from: usual weights, in the unit of the task's throughput."""
     demands = np.tile(np.log(USUAL_WEIGHTS[:number]), (len(seen.tasks), 1))
-    total, found = np.zeros(len(seen.tasks)), np.zeros(len(seen.tasks))
+    total, counts = np.zeros(len(seen.tasks)), np.zeros(len(seen.tasks))
     for batch in rows:
         time, _ = batch.cells.times(demands)
         np.add.at(total, batch.cells.task, -batch.found - time)
-        np.add.at(found, batch.cells.task, 1.0)
-    return demands + (total / np.maximum(found, 1.0))[:, None]
+        np.add.at(counts, batch.cells.task, 1.0)
+    return demands + (total / np.maximum(counts, 1.0))[:, None]
 
 
 def _hints(seen: Observations, shift: Floats, start: Floats, prior: TaskPrior) -> Hints:
@@ -391,9 +391,9 @@ def _hints(seen: Observations, shift: Floats, start: Floats, prior: TaskPrior) -
     ratios = [math.log(task.work / task.memory_traffic) for task in seen.tasks if task.work and task.memory_traffic]
     places = np.array(known, dtype=np.int64)
     usual_ratio = (start + shift[:, : prior.terms])[places][:, [MATRIX_TERM, MEMORY_TERM]]
-    found = np.array(ratios) - (usual_ratio[:, 0] - usual_ratio[:, 1])
+    differences = np.array(ratios) - (usual_ratio[:, 0] - usual_ratio[:, 1])
     plus, minus = places * width + MATRIX_TERM, places * width + MEMORY_TERM
-    return Hints(plus, minus, found, np.full(len(places), HINT_VARIANCE))
+    return Hints(plus, minus, differences, np.full(len(places), HINT_VARIANCE))
 
 
 class _Fit:
@@ -429,18 +429,22 @@ class _Fit:
 
     def batches(self) -> list[Batch]:
         """The rows, linear around the present point."""
-        found: list[Batch] = []
+        linear_batches: list[Batch] = []
         for rows, factors in zip(self.rows, self.factors, strict=True):
-            held = rows.cells
-            time, shares = held.times(self.demands, factors)
-            moved = (factors - (self.demands - self.start)[held.task]) * shares
-            phi = np.broadcast_to(self.likeness[held.device][:, None, :], (*held.task.shape, self.likeness.shape[1]))
-            linear = Linear(held.task, np.concatenate([-shares, phi], axis=2), rows.found + time + moved.sum(axis=2))
-            fixed = gap_shapes(held, held, shares, shares).sum(axis=3) + rows.noise[:, :, None] * np.eye(
-                held.task.shape[1]
+            cells_of = rows.cells
+            time, shares = cells_of.times(self.demands, factors)
+            moved = (factors - (self.demands - self.start)[cells_of.task]) * shares
+            phi = np.broadcast_to(
+                self.likeness[cells_of.device][:, None, :], (*cells_of.task.shape, self.likeness.shape[1])
             )
-            found.append(Batch(linear, shapes(held, held, shares, shares, self.seen.alike), fixed))
-        return found
+            linear = Linear(
+                cells_of.task, np.concatenate([-shares, phi], axis=2), rows.found + time + moved.sum(axis=2)
+            )
+            fixed = gap_shapes(cells_of, cells_of, shares, shares).sum(axis=3) + rows.noise[:, :, None] * np.eye(
+                cells_of.task.shape[1]
+            )
+            linear_batches.append(Batch(linear, shapes(cells_of, cells_of, shares, shares, self.seen.alike), fixed))
+        return linear_batches
 
     def _step(self, variances: Variances, solved: Solved, length: float) -> float:
         """Move so much of the way to the solution; return the largest change."""

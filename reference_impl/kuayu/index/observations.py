@@ -104,9 +104,9 @@ def observe(corpus: Corpus) -> Observations:
         if measurement.power is not None:
             powers[place].append(measurement.power)
     by_task: dict[int, list[Scaled]] = defaultdict(list)
-    for (device, task, count), found in sorted(values.items()):
+    for (device, task, count), readings in sorted(values.items()):
         bandwidth = devices[device].scale_out_bandwidth
-        by_task[task].append(Scaled(device, count, float(np.median(found)), bandwidth))
+        by_task[task].append(Scaled(device, count, float(np.median(readings)), bandwidth))
     counts = least_counts(by_task)
     exchange = {task: learnt for task, rows in by_task.items() if (learnt := exchange_of(rows)) is not None}
     chosen = _at_index_count(by_task, counts)
@@ -140,7 +140,7 @@ def observe(corpus: Corpus) -> Observations:
         spread=spread,
         index_count=np.array([counts.get(task, 1) for task in range(len(tasks))], dtype=np.int64),
         exchange=exchange,
-        power={place: float(np.median(found)) for place, found in powers.items()},
+        power={place: float(np.median(readings)) for place, readings in powers.items()},
     )
 
 
@@ -150,10 +150,10 @@ def contents(corpus: Corpus) -> dict[str, tuple[float, ...]]:
     for measurement in corpus.measurements:
         logs[measurement.task].append(math.log(measurement.throughput))
     means = {task: math.fsum(values) / len(values) for task, values in logs.items()}
-    found: dict[str, list[float]] = {device.id: [] for device in corpus.devices}
+    by_device: dict[str, list[float]] = {device.id: [] for device in corpus.devices}
     for measurement in corpus.measurements:
-        found[measurement.device].append(round(math.log(measurement.throughput) - means[measurement.task], 9))
-    return {device: tuple(sorted(values)) for device, values in found.items()}
+        by_device[measurement.device].append(round(math.log(measurement.throughput) - means[measurement.task], 9))
+    return {device: tuple(sorted(values)) for device, values in by_device.items()}
 
 
 def check_indices(request: IndexRequest) -> None:
@@ -166,10 +166,10 @@ def check_indices(request: IndexRequest) -> None:
     groups = request.groups or []
     refuse(RepeatedName, [*_repeated_in_corpus(request.corpus), *repeated("/groups", [group.id for group in groups])])
     devices, tasks = _names(request.corpus)
-    found = [*_unknown_in_measurements(request.corpus), *_unknown([("/reference", request.reference)], devices)]
-    found += _unknown(_each("/devices", request.devices or []), devices)
-    found += _unknown(_each("/tasks", request.tasks or []), tasks)
-    refuse(UnknownName, [*found, *_unknown_members(groups, devices)])
+    complaints = [*_unknown_in_measurements(request.corpus), *_unknown([("/reference", request.reference)], devices)]
+    complaints += _unknown(_each("/devices", request.devices or []), devices)
+    complaints += _unknown(_each("/tasks", request.tasks or []), tasks)
+    refuse(UnknownName, [*complaints, *_unknown_members(groups, devices)])
 
 
 def check_plan(request: ProbePlanRequest) -> None:
@@ -180,10 +180,10 @@ def check_plan(request: ProbePlanRequest) -> None:
         UnknownName: A name is not in the corpus.
     """
     refuse(RepeatedName, _repeated_in_corpus(request.corpus))
-    found = _unknown_in_measurements(request.corpus)
+    complaints = _unknown_in_measurements(request.corpus)
     for place, cells in (("/candidates", request.candidates), ("/targets", request.targets)):
-        found += _unknown_in_cells(place, cells, *_names(request.corpus))
-    refuse(UnknownName, found)
+        complaints += _unknown_in_cells(place, cells, *_names(request.corpus))
+    refuse(UnknownName, complaints)
 
 
 OWN_PART = 0.3
@@ -213,13 +213,13 @@ class Scaled:
 def exchange_of(rows: Sequence[Scaled]) -> float | None:
     """Bytes that a task exchanges for one unit: median over the devices that were measured at several counts."""
     first: dict[int, Scaled] = {}
-    found: list[float] = []
+    bytes_per_unit: list[float] = []
     for row in sorted(rows, key=lambda row: (row.device, row.count)):
         least = first.setdefault(row.device, row)
         if row is not least and row.bandwidth is not None:
             traffic = exchange_traffic(row.count) - exchange_traffic(least.count)
-            found.append((row.time - least.time) * row.bandwidth / traffic)
-    return max(median(found), 0.0) if found else None
+            bytes_per_unit.append((row.time - least.time) * row.bandwidth / traffic)
+    return max(median(bytes_per_unit), 0.0) if bytes_per_unit else None
 
 
 def at_count(row: Scaled, count: int, exchange: float | None) -> float:
@@ -232,7 +232,7 @@ def at_count(row: Scaled, count: int, exchange: float | None) -> float:
 
 def least_counts(rows: Mapping[int, Sequence[Scaled]]) -> dict[int, int]:
     """Least device count that each task was measured at."""
-    return {task: min(row.count for row in found) for task, found in rows.items()}
+    return {task: min(row.count for row in scaled) for task, scaled in rows.items()}
 
 
 def _at_index_count(rows: Mapping[int, Sequence[Scaled]], counts: Mapping[int, int]) -> dict[tuple[int, int], Scaled]:
@@ -249,7 +249,7 @@ def _in_order(corpus: Corpus) -> tuple[tuple[IndexedDevice, ...], tuple[IndexedT
     on_device = Counter(measurement.device for measurement in corpus.measurements)
     sheets = {device.id: sheet_of(device) for device in corpus.devices}
     keys = {name: (-on_device[name], *np.nan_to_num(sheet, nan=-1.0).tolist()) for name, sheet in sheets.items()}
-    found = contents(corpus)
+    content_of = contents(corpus)
     places: dict[str, list[tuple[float, ...]]] = {task.id: [] for task in corpus.tasks}
     for measurement in corpus.measurements:
         places[measurement.task].append(keys[measurement.device])
@@ -258,7 +258,7 @@ def _in_order(corpus: Corpus) -> tuple[tuple[IndexedDevice, ...], tuple[IndexedT
         known = (task.work or 0.0, task.memory_traffic or 0.0, task.exchange or 0.0)
         return (-len(places[task.id]), sorted(map(str, task.precisions)), known, sorted(places[task.id]))
 
-    devices = tuple(sorted(corpus.devices, key=lambda device: (keys[device.id], found[device.id])))
+    devices = tuple(sorted(corpus.devices, key=lambda device: (keys[device.id], content_of[device.id])))
     table = np.array([sheets[device.id] for device in devices]).reshape(-1, len(SHEET))
     return devices, tuple(sorted(corpus.tasks, key=of_task)), table
 
@@ -299,27 +299,27 @@ def _unknown_in_measurements(corpus: Corpus) -> list[Complaint]:
 def _unknown_in_cells(
     place: str, cells: Sequence[CorpusCell | Measurement], devices: set[str], tasks: set[str]
 ) -> list[Complaint]:
-    found: list[Complaint] = []
+    complaints: list[Complaint] = []
     for position, cell in enumerate(cells):
         if cell.device not in devices:
-            found.append((f"{place}/{position}/device", f"{cell.device} is not in the corpus"))
+            complaints.append((f"{place}/{position}/device", f"{cell.device} is not in the corpus"))
         if cell.task not in tasks:
-            found.append((f"{place}/{position}/task", f"{cell.task} is not in the corpus"))
-    return found
+            complaints.append((f"{place}/{position}/task", f"{cell.task} is not in the corpus"))
+    return complaints
 
 
 def _unknown_members(groups: Sequence[DeviceGroup], devices: set[str]) -> list[Complaint]:
-    found: list[Complaint] = []
+    complaints: list[Complaint] = []
     earlier: set[str] = set()
     for position, group in enumerate(groups):
         for place, member in enumerate(group.members):
             pointer = f"/groups/{position}/members/{place}"
             if member.device is not None and member.device not in devices:
-                found.append((f"{pointer}/device", f"{member.device} is not in the corpus"))
+                complaints.append((f"{pointer}/device", f"{member.device} is not in the corpus"))
             if member.group is not None and member.group not in earlier:
-                found.append((f"{pointer}/group", f"{member.group} is no group that stands earlier"))
+                complaints.append((f"{pointer}/group", f"{member.group} is no group that stands earlier"))
         earlier.add(group.id)
-    return found
+    return complaints
 
 
 def _repeated_in_corpus(corpus: Corpus) -> list[Complaint]:

@@ -125,13 +125,13 @@ def spread_of(batch: Linear, inverse: Floats, covariance: Floats, width: int) ->
     flat = positions(batch.task, width)
     weighted = (inverse[:, :, :, None] * batch.slopes[:, None, :, :]).reshape(devices, rows, rows * width)
     if devices > 1 and (batch.task == batch.task[0]).all():
-        held = covariance[np.ix_(flat[0], flat[0])]
-        return inverse - weighted @ held @ np.swapaxes(weighted, 1, 2)
-    found = np.empty_like(inverse)
+        block = covariance[np.ix_(flat[0], flat[0])]
+        return inverse - weighted @ block @ np.swapaxes(weighted, 1, 2)
+    spreads = np.empty_like(inverse)
     for device in range(devices):
-        held = covariance[np.ix_(flat[device], flat[device])]
-        found[device] = inverse[device] - weighted[device] @ held @ weighted[device].T
-    return found
+        block = covariance[np.ix_(flat[device], flat[device])]
+        spreads[device] = inverse[device] - weighted[device] @ block @ weighted[device].T
+    return spreads
 
 
 STEPS = 6
@@ -228,16 +228,16 @@ class TaskPrior:
             mean: ζ, (T, K + p).
         """
         tasks, width = mean.shape
-        turn = np.eye(width)
+        rotation = np.eye(width)
         start = np.column_stack([np.ones(self.terms), np.eye(self.terms)[:, 1:]])
-        turn[: self.terms, : self.terms] = np.linalg.qr(start)[0]
-        turned = mean @ turn
-        around = np.tensordot(covariance.reshape(tasks, width, tasks, width), turn, axes=(3, 0))
-        second = np.einsum("aibk,ik->kab", around, turn) + np.einsum("ak,bk->kab", turned, turned)
+        rotation[: self.terms, : self.terms] = np.linalg.qr(start)[0]
+        turned = mean @ rotation
+        around = np.tensordot(covariance.reshape(tasks, width, tasks, width), rotation, axes=(3, 0))
+        second = np.einsum("aibk,ik->kab", around, rotation) + np.einsum("ak,bk->kab", turned, turned)
         across, along, likeness = np.linalg.inv(np.array(self.blocks(variances)))
         inverses = np.array([along] + [across] * (self.terms - 1) + [likeness] * self.features)
-        held = inverses - inverses @ second @ inverses
-        weights, liking = held[: self.terms].sum(axis=0), held[self.terms :].sum(axis=0)
+        sensitivity = inverses - inverses @ second @ inverses
+        weights, liking = sensitivity[: self.terms].sum(axis=0), sensitivity[self.terms :].sum(axis=0)
         own = [float(np.sum(weights * shape)) for shape in (self.pooled, self.alike, np.eye(tasks))]
         return np.array([*own, float(np.trace(liking)), float(np.sum(liking * self.alike))])
 
@@ -259,8 +259,8 @@ def search(batches: Sequence[Batch], prior: TaskPrior, hints: Hints, start: Floa
         return value + 0.5 * float(away @ away), slope + away / PRIOR_SPREAD
 
     bounds = [(low, high) for low, high in zip(usual - 4.0, usual + 4.0, strict=True)]
-    found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-    return np.asarray(found.x, dtype=float)
+    solution = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+    return np.asarray(solution.x, dtype=float)
 
 
 OF_DEVICES = (*(str(term) for term in TERMS), "format", "device", "family", "misfit")
@@ -331,7 +331,7 @@ def _cost_of_variances(batches: Sequence[Batch], prior: TaskPrior, hints: Hints,
     width = prior.terms + prior.features
     on_devices = np.zeros(len(OF_DEVICES))
     for batch, inverse, pull in zip(batches, solved.inverses, solved.pulls, strict=True):
-        held = spread_of(batch.linear, inverse, solved.covariance, width) - pull[:, :, None] * pull[:, None, :]
-        on_devices += np.tensordot(batch.shapes, held, axes=3) / 2
+        gradient = spread_of(batch.linear, inverse, solved.covariance, width) - pull[:, :, None] * pull[:, None, :]
+        on_devices += np.tensordot(batch.shapes, gradient, axes=3) / 2
     on_tasks = prior.slopes(variances, solved.covariance, solved.mean) / 2
     return solved.cost, np.concatenate([on_devices, on_tasks]) * np.exp(logs)

@@ -73,17 +73,17 @@ class Predicted:
         variances = calibration.variances.devices
         by_factor = factor_weights(cells, cells, shares, variances)
         rest = rest_weights(cells, cells, calibration.seen.alike, variances)
-        made = np.einsum("bqk,bqnk->bqn", shares, by_factor) + rest
-        made = made[0] - self.weights[row, columns] @ self.covariances[row, columns].T
+        covariance = np.einsum("bqk,bqnk->bqn", shares, by_factor) + rest
+        covariance = covariance[0] - self.weights[row, columns] @ self.covariances[row, columns].T
         if not self.weights.shape[2] and not lend:
             likeness = calibration.likeness[self.device[row]]
             own, family = calibration.variances.likeness * float(likeness @ likeness)
             tasks = cells.task[0]
-            made += own * (tasks[:, None] == tasks) + family * calibration.seen.alike[np.ix_(tasks, tasks)]
+            covariance += own * (tasks[:, None] == tasks) + family * calibration.seen.alike[np.ix_(tasks, tasks)]
         known = self.known[row, columns]
-        made[known] = 0.0
-        made[:, known] = 0.0
-        return np.asarray(made)
+        covariance[known] = 0.0
+        covariance[:, known] = 0.0
+        return np.asarray(covariance)
 
 
 def predict(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: bool = False) -> Iterator[Predicted]:
@@ -105,13 +105,13 @@ def predict(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: boo
 
 def means(calibration: Calibration, devices: Whole, tasks: Whole) -> Floats:
     """Log throughputs of measured devices on tasks, (B, Q), without their variances."""
-    found = np.full((len(calibration.seen.devices), len(tasks)), np.nan)
+    log_means = np.full((len(calibration.seen.devices), len(tasks)), np.nan)
     for batch, rows in enumerate(calibration.rows):
         which = np.flatnonzero(np.isin(rows.cells.device, devices))
         if len(which):
-            found[rows.cells.device[which]] = _BatchMeans.at(calibration, batch, which, tasks).mean
+            log_means[rows.cells.device[which]] = _BatchMeans.at(calibration, batch, which, tasks).mean
     table = calibration.seen.measured[:, tasks]
-    return np.where(np.isfinite(table), table, found)[devices]
+    return np.where(np.isfinite(table), table, log_means)[devices]
 
 
 def cells_at(calibration: Calibration, devices: Whole, tasks: Whole) -> Cells:
@@ -147,13 +147,13 @@ def indices(calibration: Calibration, devices: Whole, tasks: Whole) -> Indices:
     mean, variance = np.full(shape, np.nan), np.full(shape, np.nan)
     measured = np.zeros(shape, dtype=bool)
     factors = np.zeros((*shape, calibration.number))
-    for found in predict(calibration, devices, tasks):
-        mean[found.device] = found.mean - anchor.mean
-        away = found.slopes - anchor.slopes
+    for predicted in predict(calibration, devices, tasks):
+        mean[predicted.device] = predicted.mean - anchor.mean
+        away = predicted.slopes - anchor.slopes
         across = np.einsum("bqm,bqm->bq", away @ calibration.solved.covariance, away)
-        variance[found.device] = found.own + anchor.own + np.maximum(across, 0.0)
-        measured[found.device] = found.known & anchor.known
-        factors[found.device] = found.factors
+        variance[predicted.device] = predicted.own + anchor.own + np.maximum(across, 0.0)
+        measured[predicted.device] = predicted.known & anchor.known
+        factors[predicted.device] = predicted.factors
     repeats = np.maximum(seen.repeats[:, tasks], 1.0)
     noise = seen.spread**2 * (1 / repeats + 1 / repeats[calibration.reference])
     variance = np.where(measured, noise, variance + seen.spread**2)
@@ -422,63 +422,68 @@ class _BatchMeans:
         measured, pulls = part(calibration.rows[batch].cells, which), calibration.solved.pulls[batch][which]
         shares = -calibration.linear[batch].slopes[which][:, :, : calibration.number]
         variances = calibration.variances
-        held = cells_at(calibration, measured.device, tasks)
-        factors = factors_at(held, measured, shares, variances, pulls)
-        time, own_shares = held.times(calibration.demands, factors)
-        rest = rest_weights(held, measured, calibration.seen.alike, variances.devices)
+        target_cells = cells_at(calibration, measured.device, tasks)
+        factors = factors_at(target_cells, measured, shares, variances, pulls)
+        time, own_shares = target_cells.times(calibration.demands, factors)
+        rest = rest_weights(target_cells, measured, calibration.seen.alike, variances.devices)
         likeness = calibration.likeness[measured.device]
         mean = -time + likeness @ calibration.likings[tasks].T + np.einsum("bqn,bn->bq", rest, pulls)
-        return _BatchMeans(measured, held, factors, own_shares, rest, mean)
+        return _BatchMeans(measured, target_cells, factors, own_shares, rest, mean)
 
 
 def _with_rows(calibration: Calibration, batch: int, which: Whole, tasks: Whole) -> Predicted:
     slopes, inverse = calibration.linear[batch].slopes[which], calibration.solved.inverses[batch][which]
     shares = -slopes[:, :, : calibration.number]
     variances = calibration.variances
-    found = _BatchMeans.at(calibration, batch, which, tasks)
-    measured, held, factors, own_shares = found.measured, found.held, found.factors, found.shares
-    rest, mean = found.rest, found.mean
+    batch_means = _BatchMeans.at(calibration, batch, which, tasks)
+    measured, target_cells, factors, own_shares = (
+        batch_means.measured,
+        batch_means.held,
+        batch_means.factors,
+        batch_means.shares,
+    )
+    rest, mean = batch_means.rest, batch_means.mean
     likeness = calibration.likeness[measured.device]
-    by_factor = factor_weights(held, measured, shares, variances.devices)
+    by_factor = factor_weights(target_cells, measured, shares, variances.devices)
     covariances = np.einsum("bqk,bqnk->bqn", own_shares, by_factor) + rest
     weights = covariances @ inverse
-    own = _prior_variance(calibration, held, own_shares) - np.einsum("bqn,bqn->bq", weights, covariances)
-    phi = np.broadcast_to(likeness[:, None, :], (*held.task.shape, likeness.shape[1]))
-    made = _slopes(calibration, tasks, np.concatenate([-own_shares, phi], axis=2))
-    flat = made.reshape(*held.task.shape, -1, calibration.width)
+    own = _prior_variance(calibration, target_cells, own_shares) - np.einsum("bqn,bqn->bq", weights, covariances)
+    phi = np.broadcast_to(likeness[:, None, :], (*target_cells.task.shape, likeness.shape[1]))
+    all_slopes = _slopes(calibration, tasks, np.concatenate([-own_shares, phi], axis=2))
+    flat = all_slopes.reshape(*target_cells.task.shape, -1, calibration.width)
     device, cell = np.arange(len(which))[:, None], np.arange(len(tasks))[None, :]
     for row in range(measured.task.shape[1]):
         flat[device, cell, measured.task[:, row, None]] -= weights[:, :, row, None] * slopes[:, None, row, :]
     table = calibration.seen.measured[measured.device][:, tasks]
     known = np.isfinite(table)
-    made[known] = 0.0
+    all_slopes[known] = 0.0
     mean, own = np.where(known, table, mean), np.where(known, 0.0, np.maximum(own, 0.0))
-    return Predicted(measured.device, mean, own, made, factors, held, known, weights, covariances)
+    return Predicted(measured.device, mean, own, all_slopes, factors, target_cells, known, weights, covariances)
 
 
 def _without_rows(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: bool) -> Predicted:
-    held = cells_at(calibration, devices, tasks)
-    time, shares = held.times(calibration.demands)
+    target_cells = cells_at(calibration, devices, tasks)
+    time, shares = target_cells.times(calibration.demands)
     likeness = calibration.likeness[devices]
-    own = _prior_variance(calibration, held, shares)
-    phi = np.zeros((*held.task.shape, likeness.shape[1]))
+    own = _prior_variance(calibration, target_cells, shares)
+    phi = np.zeros((*target_cells.task.shape, likeness.shape[1]))
     mean = -time
     if lend:
         phi += likeness[:, None, :]
         mean = mean + likeness @ calibration.likings[tasks].T
     else:
         own += (calibration.variances.likeness.sum() * np.sum(likeness**2, axis=1))[:, None]
-    made = _slopes(calibration, tasks, np.concatenate([-shares, phi], axis=2))
-    empty = np.zeros((*held.task.shape, 0))
-    factors, known = np.zeros(held.logs.shape), np.zeros(own.shape, dtype=bool)
-    return Predicted(devices, mean, own, made, factors, held, known, empty, empty)
+    slopes = _slopes(calibration, tasks, np.concatenate([-shares, phi], axis=2))
+    empty = np.zeros((*target_cells.task.shape, 0))
+    factors, known = np.zeros(target_cells.logs.shape), np.zeros(own.shape, dtype=bool)
+    return Predicted(devices, mean, own, slopes, factors, target_cells, known, empty, empty)
 
 
-def _prior_variance(calibration: Calibration, held: Cells, shares: Floats) -> Floats:
+def _prior_variance(calibration: Calibration, target_cells: Cells, shares: Floats) -> Floats:
     """Variance of each cell before the device's rows are looked at."""
     number = calibration.number
     variances = calibration.variances.devices
-    of_factors = variances[:number] + held.gaps**2
+    of_factors = variances[:number] + target_cells.gaps**2
     of_factors[..., MATRIX_TERM] += variances[FORMAT]
     return np.asarray(np.sum(shares**2 * of_factors, axis=2) + variances[[DEVICE, FAMILY, MISFIT]].sum())
 
@@ -486,9 +491,9 @@ def _prior_variance(calibration: Calibration, held: Cells, shares: Floats) -> Fl
 def _slopes(calibration: Calibration, tasks: Whole, own: Floats) -> Floats:
     """Slopes (B, Q, TM) that are ``own`` (B, Q, M) at the parameters of each cell's task."""
     devices, cell_count, width = own.shape
-    made = np.zeros((devices, cell_count, len(calibration.seen.tasks), width))
-    made[:, np.arange(cell_count), tasks] = own
-    return made.reshape(devices, cell_count, len(calibration.seen.tasks) * width)
+    slopes = np.zeros((devices, cell_count, len(calibration.seen.tasks), width))
+    slopes[:, np.arange(cell_count), tasks] = own
+    return slopes.reshape(devices, cell_count, len(calibration.seen.tasks) * width)
 
 
 def _core(calibration: Calibration) -> Whole:
@@ -496,9 +501,9 @@ def _core(calibration: Calibration) -> Whole:
     rows = np.bincount(calibration.seen.device, minlength=len(calibration.seen.devices))
     basis = calibration.basis[calibration.basis != calibration.reference]
     by_rows = basis[np.argsort(-rows[basis], kind="stable")]
-    room = max(0, CORE_ROWS - int(rows[calibration.reference]))
-    kept = by_rows[np.cumsum(rows[by_rows]) <= room]
-    return np.sort(np.append(kept, calibration.reference))
+    rows_left = max(0, CORE_ROWS - int(rows[calibration.reference]))
+    chosen = by_rows[np.cumsum(rows[by_rows]) <= rows_left]
+    return np.sort(np.append(chosen, calibration.reference))
 
 
 def _features(calibration: Calibration, core: Whole, kernel: Kernel) -> Floats:

@@ -62,9 +62,9 @@ def _most_measured(request: ProbePlanRequest) -> str:
         tasks[measurement.device].add(measurement.task)
     most = max(map(len, tasks.values()))
     sheets = {device.id: device.model_dump_json(exclude={"id", "stack"}) for device in request.corpus.devices}
-    found = contents(request.corpus)
+    content_of = contents(request.corpus)
     most_measured = (name for name in tasks if len(tasks[name]) == most)
-    return min(most_measured, key=lambda name: (sheets[name], found[name]))
+    return min(most_measured, key=lambda name: (sheets[name], content_of[name]))
 
 
 @dataclass
@@ -195,11 +195,11 @@ def _joint(calibration: Calibration, everything: list[Cell], *, lend: bool) -> t
     for position, (device, _) in enumerate(everything):
         on_device.setdefault(device, []).append(position)
     joint = np.zeros((len(everything), len(everything)))
-    for found in predict(calibration, devices, tasks, lend=lend):
-        for row, device in enumerate(found.device.tolist()):
+    for predicted in predict(calibration, devices, tasks, lend=lend):
+        for row, device in enumerate(predicted.device.tolist()):
             places = on_device.get(device, [])
             columns = [column[everything[place][1]] for place in places]
-            slopes[places] = found.slopes[row, columns]
-            joint[np.ix_(places, places)] = found.own_covariance(calibration, row, columns, lend=lend)
-            known[places] = found.known[row, columns]
+            slopes[places] = predicted.slopes[row, columns]
+            joint[np.ix_(places, places)] = predicted.own_covariance(calibration, row, columns, lend=lend)
+            known[places] = predicted.known[row, columns]
     return joint + slopes @ calibration.solved.covariance @ slopes.T, known

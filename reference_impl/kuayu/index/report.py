@@ -138,17 +138,17 @@ class TaskScale:
 def group_indices(
     groups: Sequence[DeviceGroup],
     tasks: Sequence[str],
-    worth: Callable[[str, str], DeviceWorth],
+    index_of: Callable[[str, str], DeviceWorth],
     scales: Mapping[str, TaskScale],
 ) -> list[GroupIndex]:
     """Indices by group, then task; groups stand after those that they consist of."""
-    made: dict[tuple[str, str], _Whole] = {}
-    found: list[GroupIndex] = []
+    known: dict[tuple[str, str], _Whole] = {}
+    rows: list[GroupIndex] = []
     for group in groups:
         for task in tasks:
-            whole = made[group.id, task] = _put_together(group, task, worth, made)
-            found.append(_group_index(group.id, task, whole, scales[task]))
-    return found
+            whole = known[group.id, task] = _put_together(group, task, index_of, known)
+            rows.append(_group_index(group.id, task, whole, scales[task]))
+    return rows
 
 
 LEVER_FACTOR = 2.0
@@ -176,19 +176,19 @@ class Explained:
     levers: Floats
 
 
-def explain(calibration: Calibration, devices: Whole, tasks: Whole, found: Indices) -> Explained:
+def explain(calibration: Calibration, devices: Whole, tasks: Whole, indices: Indices) -> Explained:
     """Explain the indices of devices for tasks."""
-    anchor = found.reference
+    anchor = indices.reference
     _, weights = anchor.held.times(calibration.demands, anchor.factors)
-    held = cells_at(calibration, devices, tasks)
-    factors = found.factors[devices]
-    ratios = raised(held.logs + factors - anchor.held.logs - anchor.factors)
+    target_cells = cells_at(calibration, devices, tasks)
+    factors = indices.factors[devices]
+    ratios = raised(target_cells.logs + factors - anchor.held.logs - anchor.factors)
     parts = weights / ratios
     total = parts.sum(axis=2, keepdims=True)
-    value = raised(found.mean[devices])
+    value = raised(indices.mean[devices])
     residual = np.clip(value * total[..., 0], MIN_AMOUNT, MAX_AMOUNT)
-    present = held.present[0]
-    levers = _levers(calibration, devices, tasks, found)
+    present = target_cells.present[0]
+    levers = _levers(calibration, devices, tasks, indices)
     return Explained(weights[0], ratios, parts / total, residual, present, levers)
 
 
@@ -197,7 +197,7 @@ def written(explained: Explained, device: int) -> list[dict[str, Any]]:
     weights, ratios = explained.weights.tolist(), explained.ratios[device].tolist()
     shares, levers = explained.shares[device].tolist(), explained.levers[device].tolist()
     residual = explained.residual[device].tolist()
-    found: list[dict[str, Any]] = []
+    explanations: list[dict[str, Any]] = []
     for task, present in enumerate(explained.present.tolist()):
         shown = [term for term, is_present in enumerate(present) if is_present]
         share = shares[task]
@@ -216,8 +216,8 @@ def written(explained: Explained, device: int) -> list[dict[str, Any]]:
             if math.isfinite(levers[task][term])
         ]
         dominant = TERMS[max(shown, key=share.__getitem__)]
-        found.append({"terms": terms, "residual": residual[task], "dominant": dominant, "levers": pulled})
-    return found
+        explanations.append({"terms": terms, "residual": residual[task], "dominant": dominant, "levers": pulled})
+    return explanations
 
 
 METHOD_NAME = "Harmonic mean of calibrated capabilities, averaged with a Gaussian process"
@@ -251,17 +251,17 @@ def calibrated(corpus: Corpus, reference: str) -> Estimators:
     """Calibrate by a corpus whose names have been checked."""
     key = (sha256(corpus.model_dump_json().encode()).digest(), reference)
     with _lock:
-        found = _kept.get(key)
-        if found is not None:
+        cached = _kept.get(key)
+        if cached is not None:
             _kept.move_to_end(key)
-            return found
+            return cached
     seen = observe(corpus)
-    made = Estimators(calibrate(seen, seen.device_at[reference]))
+    estimators = Estimators(calibrate(seen, seen.device_at[reference]))
     with _lock:
-        _kept[key] = made
+        _kept[key] = estimators
         while len(_kept) > MAX_CALIBRATIONS:
             _kept.popitem(last=False)
-    return made
+    return estimators
 
 
 def forget() -> None:
@@ -291,15 +291,15 @@ class _Answer:
         wanted = set(_requested(request.devices, [device.id for device in request.corpus.devices]))
         wanted |= {member.device for group in request.groups or [] for member in group.members if member.device}
         devices = np.array(sorted(seen.device_at[name] for name in wanted), dtype=np.int64)
-        found = average(indices(calibration, devices, tasks), estimators.process(kernel), devices, tasks)
-        half = np.minimum(quantile(calibration, coverage) * np.sqrt(found.variance), 2 * MAX_LOG)
-        value = raised(found.mean)
+        averaged = average(indices(calibration, devices, tasks), estimators.process(kernel), devices, tasks)
+        half = np.minimum(quantile(calibration, coverage) * np.sqrt(averaged.variance), 2 * MAX_LOG)
+        value = raised(averaged.mean)
         middle = np.log(value)
         ends = value, np.exp(middle - half), np.exp(middle + half)
         return _Answer(
             calibration,
             tasks,
-            found,
+            averaged,
             *ends,
             coverage,
             USUAL_TOLERANCE if request.tolerance is None else request.tolerance,
@@ -313,12 +313,12 @@ class _Answer:
         wanted = bool(request.explain and names and tasks)
         explained = explain(self.calibration, places, self.tasks, self.found) if wanted else None
         probed = np.bincount(seen.device, minlength=len(seen.devices)) > 0
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for row, place in enumerate(places.tolist()):
             basis = IndexBasis.probed if probed[place] else IndexBasis.specified
             explanations = [None] * len(tasks) if explained is None else written(explained, row)
-            found += self._of_device(place, basis, tasks, explanations)
-        return _INDICES.validate_python(found)
+            rows += self._of_device(place, basis, tasks, explanations)
+        return _INDICES.validate_python(rows)
 
     def _of_device(
         self, place: int, basis: IndexBasis, tasks: Sequence[str], explanations: Sequence[Any]
@@ -397,19 +397,21 @@ class _Whole:
 
 
 def _put_together(
-    group: DeviceGroup, task: str, worth: Callable[[str, str], DeviceWorth], made: Mapping[tuple[str, str], _Whole]
+    group: DeviceGroup, task: str, index_of: Callable[[str, str], DeviceWorth], known: Mapping[tuple[str, str], _Whole]
 ) -> _Whole:
     members = [
         (
             member.count,
-            made[member.group, task] if member.group is not None else _single_device(worth(member.device or "", task)),
+            known[member.group, task]
+            if member.group is not None
+            else _single_device(index_of(member.device or "", task)),
         )
         for member in group.members
     ]
     powers = [None if part.power is None else count * part.power for count, part in members]
     wires = [part.wire for _, part in members]
     number = sum(count for count, _ in members)
-    below = None if None in wires else max(wire for wire in wires if wire is not None)
+    below = None if None in wires else max(exchange for exchange in wires if exchange is not None)
     return _Whole(
         devices=min(sum(count * part.devices for count, part in members), MAX_GROUP_DEVICES),
         value=positive(sum(count * part.value for count, part in members)),
@@ -420,8 +422,8 @@ def _put_together(
     )
 
 
-def _single_device(worth: DeviceWorth) -> _Whole:
-    return _Whole(1, worth.value, worth.low, worth.high, worth.power, 0.0)
+def _single_device(device: DeviceWorth) -> _Whole:
+    return _Whole(1, device.value, device.low, device.high, device.power, 0.0)
 
 
 def _exchange_factor(members: int, bandwidth: float | None, below: float | None) -> float | None:
@@ -455,12 +457,12 @@ def _efficiency(whole: _Whole, scale: TaskScale) -> float | None:
     return own / (own + scale.exchange * whole.wire)
 
 
-def _levers(calibration: Calibration, devices: Whole, tasks: Whole, found: Indices) -> Floats:
+def _levers(calibration: Calibration, devices: Whole, tasks: Whole, indices: Indices) -> Floats:
     """Indices with each capability changed by LEVER_FACTOR in the data sheet, (B, Q, K)."""
     sheets = calibration.seen.sheets[devices]
-    factors = found.factors[devices]
+    factors = indices.factors[devices]
     before, _ = cells_at(calibration, devices, tasks).times(calibration.demands, factors)
-    made = np.full((len(devices), len(tasks), calibration.number), np.nan)
+    levers = np.full((len(devices), len(tasks), calibration.number), np.nan)
     for columns, term, on in _sheet_changes(calibration, tasks):
         stated = np.isfinite(sheets[:, columns]).any(axis=1)
         if not stated.any() or not on.any():
@@ -469,23 +471,23 @@ def _levers(calibration: Calibration, devices: Whole, tasks: Whole, found: Indic
         changed[:, columns] += np.log(LEVER_FACTOR)
         place = calibration.levels_of(changed)
         tasks_at = np.broadcast_to(tasks[on], (len(devices), int(on.sum())))
-        held = cells(np.arange(len(devices)), tasks_at, place, calibration.terms, calibration.number)
-        after, _ = held.times(calibration.demands, factors[:, on])
-        value = raised(found.mean[devices][:, on] + before[:, on] - after)
-        made[:, on, term] = np.where(stated.reshape(-1, 1), value, np.nan)
-    made[devices == calibration.reference] = np.nan  # its index is one, whatever changes
-    return made
+        changed_cells = cells(np.arange(len(devices)), tasks_at, place, calibration.terms, calibration.number)
+        after, _ = changed_cells.times(calibration.demands, factors[:, on])
+        value = raised(indices.mean[devices][:, on] + before[:, on] - after)
+        levers[:, on, term] = np.where(stated.reshape(-1, 1), value, np.nan)
+    levers[devices == calibration.reference] = np.nan  # its index is one, whatever changes
+    return levers
 
 
 def _sheet_changes(calibration: Calibration, tasks: Whole) -> list[tuple[Whole, int, Flags]]:
     """What levers change: columns of the data sheet, the term, and the tasks for which they do."""
     pools = calibration.terms.pool[tasks]
     present = calibration.terms.present[tasks]
-    found: list[tuple[Whole, int, Flags]] = []
+    changes: list[tuple[Whole, int, Flags]] = []
     for pool in np.unique(pools):
         allowed = calibration.terms.allowed[tasks][pools == pool][0]
-        found.append((np.flatnonzero(allowed), MATRIX_TERM, pools == pool))
+        changes.append((np.flatnonzero(allowed), MATRIX_TERM, pools == pool))
     for column, term in ((VECTOR, VECTOR_TERM), (MEMORY, MEMORY_TERM), (SCALE_OUT, SCALE_OUT_TERM)):
         if term < calibration.number:
-            found.append((np.array([column], dtype=np.int64), term, present[:, term]))
-    return found
+            changes.append((np.array([column], dtype=np.int64), term, present[:, term]))
+    return changes

@@ -132,14 +132,14 @@ class Accelerator:
 
 def kinds_of(nodes: "Iterable[documents.Node]") -> dict[str, Accelerator]:
     """Kinds of accelerators of registered nodes, in order of name."""
-    found: dict[str, Accelerator] = {}
+    by_name: dict[str, Accelerator] = {}
     for node in nodes:
         for device in node.get("devices", ()):
             name = accelerator_name(device["vendor"], device["model"])
-            if name not in found:
-                found[name] = Accelerator(name, device["vendor"], device["model"], device["kind"])
-            found[name].count(device)
-    return dict(sorted(found.items()))
+            if name not in by_name:
+                by_name[name] = Accelerator(name, device["vendor"], device["model"], device["kind"])
+            by_name[name].count(device)
+    return dict(sorted(by_name.items()))
 
 
 def main_kind(node: "documents.Node") -> tuple[str, int, int]:
@@ -168,7 +168,8 @@ def sustained_of(
                     if rate > 0:
                         rates.setdefault(name, {}).setdefault(precision, []).append(rate)
     return {
-        name: {precision: median(found) for precision, found in by_format.items()} for name, by_format in rates.items()
+        name: {precision: median(throughputs) for precision, throughputs in by_format.items()}
+        for name, by_format in rates.items()
     }
 
 
@@ -190,16 +191,16 @@ def chain_of(profile: str) -> tuple[str, ...]:
 def sheet_of(accelerator: Accelerator) -> Hardware | None:
     """Data sheet of a kind of accelerator, found by words of its model's name; None where there is none."""
     words = set(_words(f"{accelerator.vendor} {accelerator.model}"))
-    found = []
+    sheets = []
     for name, hardware in CATALOGUE.items():
         tokens = _words(name)
         family = tokens[:2] if tokens[0] in {"tpu", "ascend"} else tokens[:1]
         if words.issuperset(family):
-            found.append(hardware)
+            sheets.append(hardware)
     memory = accelerator.memory
-    if not found:
+    if not sheets:
         return None
-    return found[0] if memory is None else min(found, key=lambda hardware: abs(hardware.memory - memory))
+    return sheets[0] if memory is None else min(sheets, key=lambda hardware: abs(hardware.memory - memory))
 
 
 def offered(
@@ -238,13 +239,13 @@ def _indices(
     if kinds and all(rate is not None for rate in measured.values()):
         reached = reference * REFERENCE_SHARE
         return {name: _rounded(rate / reached) for name, rate in measured.items() if rate is not None}
-    found = {}
+    index_of = {}
     for name, accelerator in kinds.items():
         rate = _peak(accelerator, measured[name], chain, notes)
         if rate is None:
             notes.append(f"{name}: nothing is known of its throughput, so it counts as one reference device")
-        found[name] = 1.0 if rate is None else _rounded(rate / reference)
-    return found
+        index_of[name] = 1.0 if rate is None else _rounded(rate / reference)
+    return index_of
 
 
 def _peak(accelerator: Accelerator, measured: float | None, chain: Sequence[str], notes: list[str]) -> float | None:

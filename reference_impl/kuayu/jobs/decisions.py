@@ -13,10 +13,15 @@ wait                   *decide*: the explanation is kept for whoever asks
 stop, migrate          *stop*: the job is stopped and queued again, and the next passes start it from its checkpoint.
                        A migration has no shorter way: the domains of this contract start and stop runs. The decision on
                        it is kept as it was made, with its target; where the job then really starts is decided when its
-                       devices are free, by what holds at that time
+                       devices are free, by what holds at that time. Who makes room for a job that waits stands behind
+                       that one meanwhile
 resize                 *resize*: likewise, and until it has its devices it asks for as many as were decided and no more
                        (class JobResize), so that what it gave up is not taken back by it. One that has reported no
                        checkpoint is not resized, except for a job of higher priority: it would begin anew
+a replica lacks room   *resize* or *stop* of jobs of lower priority (:mod:`.giving_way`), beyond what scheduling
+                       decided; *resize* again of who gave way, where nobody needs that any more
+a load has changed     *serve*: replicas of a serving job are added (:mod:`.replicas`), and what became of it is told;
+                       *cancel*: one that is needed no longer is called off
 a node is lost         *lose*: the run of a job is lost with a node that is dead, or with a domain of which neither a
                        node nor the controller is heard any more; nothing is decided about that
 over the quota         *hold*: the account of a job that waits has used its quota; nothing else is decided about it
@@ -53,7 +58,9 @@ from kuayu.jobs.fair_share import (
     released_words,
 )
 from kuayu.jobs.federation import UNHEARD, FederationSnapshot, FederationState, price_of, scheduling_state
-from kuayu.jobs.progress import INTERRUPTED, RUNNING, STARTING
+from kuayu.jobs.giving_way import SizeChange, make_room, take_back
+from kuayu.jobs.progress import GAVE_WAY, INTERRUPTED, RUNNING, STARTING, seconds_of
+from kuayu.jobs.replicas import ReplicaPlan, ServingView, plan, told
 from kuayu.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -83,6 +90,8 @@ class JobVerb(StrEnum):
     STOP = "stop"
     RESIZE = "resize"
     LOSE = "lose"
+    SERVE = "serve"
+    CANCEL = "cancel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,10 @@ class JobStep:
         alternatives: What will do instead, class JobPlacement; only for *place*.
         weights: Compute index of the devices of these for the job, by domain and accelerator; only for *place*.
         resize: How the job is resized; only for *resize*.
+        beneficiary: Job that waits for what it gives up; only for *stop*, where it makes room.
+        replicas: What is told of the replicas of a serving job, class ReplicaState; only for *serve*.
+        add: How many replicas are added to them; only for *serve*.
+        serial: How many replicas it has had when this was decided; only for *serve*.
         has_way: Whether the job could start somewhere, if enough were free.
     """
 
@@ -112,6 +125,10 @@ class JobStep:
     alternatives: "tuple[documents.JobPlacement, ...]" = ()
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     resize: "documents.JobResize | None" = None
+    beneficiary: str | None = None
+    replicas: "documents.ReplicaState | None" = None
+    add: int = 0
+    serial: int = 0
     has_way: bool = True
 
 
@@ -163,24 +180,35 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     Raises:
         BrokenInvariantError: The decision contradicts the state; nothing of it may be carried out.
     """
+    plans = [(serving, plan(serving, snapshot.now)) for serving in snapshot.serving]
+    leaving = {name: serving for serving, planned in plans for name in _leaving(serving, planned)}
+    if leaving:
+        waiting, pending = (
+            [job for job in jobs if job["id"] not in leaving] for jobs in (snapshot.waiting, snapshot.held)
+        )
+        snapshot = replace(snapshot, waiting=waiting, held=pending)
     snapshot, beyond = _within_quotas(snapshot)
     state = scheduling_state(snapshot)
     state, report = _report(state)
     decided = {decision["job"]: decision for decision in report["decisions"]}
     budgets, indices = _Budgets(snapshot), _indices(state.document)
-    lost = {step.job: step for step in _lost(snapshot)}
+    lost = {step.job: step for step in _lost(snapshot) if step.job not in leaving}
     records = {record["id"]: record for record in snapshot.waiting}
     steps = [
         *lost.values(),
         *(
             step
             for name, decision in decided.items()
-            if name not in lost and (step := _step(decision, state.records, budgets, indices)) is not None
+            if name not in lost
+            and name not in leaving
+            and (step := _step(decision, state.records, budgets, indices)) is not None
         ),
         *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
         *beyond,
         *_released(snapshot, budgets),
     ]
+    if plans:
+        steps = [*_with_room(steps, snapshot, state, leaving, plans), *_serve(plans, snapshot)]
     pools = [pool for domain in state.document["domains"] for pool in _open_pools(domain)]
     result = PassResult(
         now=snapshot.now,
@@ -194,6 +222,114 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     )
     check(result, snapshot, state)
     return result
+
+
+REPEATED_SECONDS = 60.0
+"""Seconds after which it is told again how a load has changed that has changed nothing else."""
+
+
+def _leaving(serving: ServingView, planned: ReplicaPlan) -> tuple[str, ...]:
+    """Replicas of a serving job that are to be called off: all of them with it."""
+    if serving["job"].get("cancelling"):
+        return tuple(replica["id"] for replica in serving["replicas"] if not replica["leaving"])
+    return planned.remove
+
+
+def _serve(plans: Sequence[tuple[ServingView, ReplicaPlan]], snapshot: FederationSnapshot) -> Iterator[JobStep]:
+    """What becomes of serving jobs and their replicas."""
+    for serving, planned in plans:
+        job = serving["job"]
+        for name in _leaving(serving, planned):
+            reason = f"{job['id']} is called off" if job.get("cancelling") else f"{job['id']} needs it no longer"
+            yield JobStep(name, JobVerb.CANCEL, f"{reason}: {planned.reason}"[:MAX_REASON_CHARACTERS], 0)
+        state = told(planned, serving, snapshot.now)
+        if job.get("cancelling"):
+            if not serving["replicas"]:
+                yield JobStep(job["id"], JobVerb.SERVE, "", 0, replicas={**state, "wanted": 0, "running": 0})
+        elif planned.add or _is_news(state, job, snapshot.now):
+            reason = f"{planned.running} of {planned.wanted} run. {planned.reason}"[:MAX_REASON_CHARACTERS]
+            step = JobStep(job["id"], JobVerb.SERVE, reason, 0, replicas=state)
+            yield replace(step, add=planned.add, serial=serving["serial"])
+
+
+def _is_news(state: "documents.ReplicaState", job: "documents.JobRecord", now: str) -> bool:
+    """Whether what is told of replicas differs from what was told before: in more than load, or long ago."""
+    before = job.get("replicas")
+    if before is None or any(before.get(name) != state.get(name) for name in ("wanted", "running", "jobs")):
+        return True
+    known = ("load" in before) != ("load" in state)
+    loads = any(before.get(name) != state.get(name) for name in ("load", "predicted"))
+    return known or (loads and seconds_of(now) - seconds_of(before["decided_at"]) >= REPEATED_SECONDS)
+
+
+def _with_room(
+    steps: list[JobStep],
+    snapshot: FederationSnapshot,
+    state: FederationState,
+    leaving: Mapping[str, ServingView],
+    plans: Sequence[tuple[ServingView, ReplicaPlan]],
+) -> Iterator[JobStep]:
+    """Steps, with those of jobs that give way to replicas which go on waiting, or take back what they gave up."""
+    starting = [step.placement for step in steps if step.placement is not None]
+    changing = {step.job for step in steps if step.verb in {JobVerb.STOP, JobVerb.RESIZE, JobVerb.LOSE}} | set(leaving)
+    changing |= {step.job for step in steps if step.verb is JobVerb.PLACE}
+    placed = {step.job for step in steps if step.verb in {JobVerb.PLACE, JobVerb.HOLD}}
+    waiting = [entry["spec"]["id"] for entry in state.document["waiting"] if entry["spec"]["id"] not in placed]
+    changes = make_room(state.document, state.records, starting, changing, waiting)
+    all_placed = all(record["id"] in placed for record in snapshot.waiting)
+    if all_placed and not any(_is_changing(serving, planned) for serving, planned in plans):
+        changes = take_back(state.document, state.records, starting, changing)
+    for_whom: dict[str, list[SizeChange]] = {}
+    for change in changes:
+        for_whom.setdefault(change.beneficiary or "", []).append(change)
+    for step in steps:
+        yield _told_room(step, for_whom[step.job]) if step.job in for_whom else step
+    for change in changes:
+        yield _gives_way(change, state.records[change.job])
+
+
+def _is_changing(serving: ServingView, planned: ReplicaPlan) -> bool:
+    """Whether replicas of a serving job come or go, so that what is free will soon be otherwise."""
+    leaving = any(replica["leaving"] for replica in serving["replicas"])
+    return bool(planned.add or _leaving(serving, planned) or leaving)
+
+
+def _told_room(step: JobStep, changes: Sequence[SizeChange]) -> JobStep:
+    """The step of a replica that goes on waiting, with who makes room for it."""
+    given = ", ".join(
+        f"{change.job} gives up {change.before - change.devices} of {change.before}" for change in changes
+    )
+    reason = f"{step.reason} Room is made: {given} devices."[:MAX_REASON_CHARACTERS]
+    return replace(step, reason=reason, decision=wait(step.job, reason))
+
+
+def _gives_way(change: SizeChange, record: "documents.JobRecord") -> JobStep:
+    """A job that runs gives way to a replica, or takes back what it gave up for one."""
+    if change.beneficiary is None:
+        words = f"it takes back what it gave up: grown to {change.devices} of at most {record['devices']['maximum']}."
+    elif change.devices:
+        words = f"shrunk to {change.devices} to make room for {change.beneficiary}, which {change.serving} needs now."
+    else:
+        words = f"stopped to make room for {change.beneficiary}, which {change.serving} needs now."
+    reason = f"{GAVE_WAY}{words} It is started again from its checkpoint."[:MAX_REASON_CHARACTERS]
+    explanation: documents.PlacementExplanation = {"alternatives": [], "reason": reason}
+    if change.beneficiary is not None:
+        explanation["beneficiary"] = change.beneficiary
+    if not change.devices:
+        stopped: documents.PlacementDecision = {"job": change.job, "verb": "stop", "explanation": explanation}
+        return JobStep(change.job, JobVerb.STOP, reason, record["attempt"], stopped)
+    domain, accelerator = change.pool
+    share: documents.DomainShare = {"domain": domain, "accelerator": accelerator, "devices": change.devices}
+    resized: documents.PlacementDecision = {
+        "job": change.job,
+        "verb": "resize",
+        "placement": {**record["placement"], "shares": [share]},
+        "explanation": explanation,
+    }
+    size: documents.JobResize = {"devices": change.devices, "before": change.before}
+    if change.beneficiary is not None:
+        size["beneficiary"] = change.beneficiary
+    return JobStep(change.job, JobVerb.RESIZE, reason, record["attempt"], resized, resize=size)
 
 
 def record(snapshot: FederationSnapshot) -> dict[str, Any]:
@@ -351,12 +487,12 @@ def _report(state: FederationState) -> "tuple[FederationState, documents.Placeme
 
 def _refused(refusal: Refusal) -> dict[int, str]:
     """Places of waiting jobs that a refusal complains of, and what of them; others need not wait for these."""
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for pointer, detail in refusal.pointers:
         parts = pointer.split("/")
         if parts[1:3] == ["state", "waiting"] and len(parts) > 3:  # noqa: PLR2004 - the place of the job
-            found.setdefault(int(parts[3]), f"It cannot be decided on: {detail}.")
-    return found
+            reasons.setdefault(int(parts[3]), f"It cannot be decided on: {detail}.")
+    return reasons
 
 
 def _open_pools(domain: "documents.PoolDomain") -> "list[documents.ComputePool]":
@@ -392,12 +528,23 @@ def _step(
             reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
         return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
+    beneficiary = records.get(decision["explanation"].get("beneficiary", ""))
+    if _is_beyond_replica(beneficiary, record):
+        return None  # its devices may be worth more to a replica, to which only jobs of lower priority give way
     if verb == "resize":
-        return _resized(decision, record, records.get(decision["explanation"].get("beneficiary", "")))
+        return _resized(decision, record, beneficiary)
     reason = f"{INTERRUPTED}{reason}"
     if verb == "migrate":
         reason = f"{reason} It is stopped and started again from its checkpoint for that: it goes on elsewhere."
-    return JobStep(record["id"], JobVerb.STOP, reason[:MAX_REASON_CHARACTERS], record["attempt"], decision)
+    makes_room_for, words = decision["explanation"].get("beneficiary"), reason[:MAX_REASON_CHARACTERS]
+    return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=makes_room_for)
+
+
+def _is_beyond_replica(beneficiary: "documents.JobRecord | None", record: "documents.JobRecord") -> bool:
+    """Whether somebody would make room for a replica of no higher priority than his own."""
+    if beneficiary is None or "replica_of" not in beneficiary:
+        return False
+    return record.get("priority", 0) >= beneficiary.get("priority", 0)
 
 
 def _resized(
@@ -468,12 +615,12 @@ def _start(decision: "documents.PlacementDecision", record: "documents.JobRecord
 
 def _weights(step: JobStep, profile: str, indices: Indices) -> dict[str, dict[str, float]]:
     """Compute index of all devices that a step may come to hold, by domain and accelerator."""
-    found: dict[str, dict[str, float]] = {}
+    index_of: dict[str, dict[str, float]] = {}
     for placement in (step.placement, *step.alternatives):
         for share in placement["shares"] if placement else ():
             index = indices[share["accelerator"]][profile]
-            found.setdefault(share["domain"], {})[share["accelerator"]] = index
-    return found
+            index_of.setdefault(share["domain"], {})[share["accelerator"]] = index
+    return index_of
 
 
 def _waits(record: "documents.JobRecord", reason: str) -> JobStep:
@@ -497,10 +644,10 @@ def _released(snapshot: FederationSnapshot, budgets: _Budgets) -> Iterator[JobSt
         account = account_of(record)
         if is_held_for_quota(record) and not has_used_quota(accounts.get(account)):
             yield JobStep(record["id"], JobVerb.RELEASE, released_words(account), record["attempt"])
-    held = [record for record in snapshot.held if "budget" in record and not is_held_for_quota(record)]
-    if not held:
+    held_back = [record for record in snapshot.held if "budget" in record and not is_held_for_quota(record)]
+    if not held_back:
         return
-    alone = replace(snapshot, waiting=held, held=())
+    alone = replace(snapshot, waiting=held_back, held=())
     state, report = _report(scheduling_state(alone))
     for decision in report["decisions"]:
         record = state.records[decision["job"]]

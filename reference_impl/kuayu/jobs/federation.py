@@ -17,6 +17,9 @@
    called off is interrupted and gives its devices back soon. Only who has a checkpoint may be interrupted by decisions:
    the share that it keeps busy, without which a state lets nobody be moved, is stated for these alone, and is one, as
    steps tell how fast a job is and not how many devices would have done.
+9. *Making room.* Who was stopped so that another job can start stands in no state while that one waits in it, for
+   :data:`MAKES_ROOM_SECONDS` at most. By its age, or as its account has used less, it could go first, and take back the
+   devices that it was stopped for.
 
 Everything is in order of name, so that the same snapshot gives the same state, byte for byte.
 """
@@ -40,6 +43,7 @@ from kuayu.jobs.progress import (
     seconds_of,
     was_refused,
 )
+from kuayu.jobs.replicas import ServingView
 from kuayu.jobs.specification import contradiction, is_guessed, specifications
 
 if TYPE_CHECKING:
@@ -65,6 +69,10 @@ GRACE_SECONDS = 10.0
 
 REFUSED_SECONDS = 60.0
 """Seconds for which it counts that domains had no room for a job: those from one decision to the next."""
+
+MAKES_ROOM_SECONDS = 600.0
+"""Seconds for which a job stands behind the one that it was stopped for: as long as others that make room with it may
+take to write their checkpoints (``kuayu.scheduling.preemption.MAX_SAVING_SECONDS``)."""
 
 MAX_NODES = 10_000
 """Nodes of a pool that a state can tell; of a larger pool none are told."""
@@ -115,8 +123,10 @@ class FederationSnapshot:
         held: Jobs that are held for their budget, or since their account had used its quota, and to be looked at again;
             class JobRecord.
         accounts: What accounts of these jobs have used, class Account, of those that take turns or have a quota.
+        makes_room: Job for which a decision has stopped one that waits, by the name of the latter.
         steps_per_second: How fast running jobs are, as their reports show, by name.
         copies: Domains that hold data which have moved, by artefact.
+        serving: Serving jobs, with their load and their replicas.
     """
 
     now: str
@@ -136,8 +146,10 @@ class FederationSnapshot:
     active: "Sequence[documents.JobRecord]" = ()
     held: "Sequence[documents.JobRecord]" = ()
     accounts: "Sequence[documents.Account]" = ()
+    makes_room: Mapping[str, str] = field(default_factory=dict)
     steps_per_second: Mapping[str, float] = field(default_factory=dict)
     copies: Mapping[str, Collection[str]] = field(default_factory=dict)
+    serving: Sequence[ServingView] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; sets in order."""
@@ -180,7 +192,9 @@ def scheduling_state(snapshot: FederationSnapshot) -> FederationState:
     apart: dict[str, str] = {}
     kinds = kinds_of(snapshot.nodes)
     names = sorted(domain["id"] for domain in snapshot.domains)
-    waiting = [record for record in sorted(snapshot.waiting, key=_place) if _may_be_tried(record, snapshot.now, apart)]
+    queued = [record for record in sorted(snapshot.waiting, key=_place) if _may_be_tried(record, snapshot.now, apart)]
+    tried = set(map(_name, queued))
+    waiting = [record for record in queued if not _stands_back(record, snapshot, tried, apart)]
     holding = _Holding(snapshot, notes)
     active = [record for record in sorted(snapshot.active, key=_name) if holding.share_of(record)]
     records = [*waiting, *active]
@@ -250,12 +264,12 @@ def _taking_turns(
 
 def out_of_service(snapshot: FederationSnapshot) -> dict[str, str]:
     """Nodes that give out nothing, each with why, in words."""
-    found = {name: f"it is recognised as {state}" for name, state in snapshot.states.items() if state in NOT_WORKING}
-    found |= dict.fromkeys(snapshot.fenced, "it is fenced")
+    reasons = {name: f"it is recognised as {state}" for name, state in snapshot.states.items() if state in NOT_WORKING}
+    reasons |= dict.fromkeys(snapshot.fenced, "it is fenced")
     for fault in snapshot.faults:
         if fault["kind"] in BEYOND_SERVICE and "node" in fault:
-            found[fault["node"]] = f"the fault {fault['id']} ({fault['kind']}) is open"
-    return found
+            reasons[fault["node"]] = f"the fault {fault['id']} ({fault['kind']}) is open"
+    return reasons
 
 
 def price_of(body: "documents.Node | documents.Domain | None", otherwise: float = 0.0) -> float:
@@ -295,15 +309,15 @@ class _Holding:
 
     def pools(self, running: "Iterable[documents.RunningJob]") -> "dict[str, list[documents.ComputePool]]":
         """Pools by domain, class ComputePool; no smaller than what running jobs hold of them."""
-        held: dict[Pool, int] = defaultdict(int)
+        devices_of: dict[Pool, int] = defaultdict(int)
         for entry in running:
             for share in entry["placement"]["shares"]:
-                held[share["domain"], share["accelerator"]] += share["devices"]
-        found: dict[str, list[documents.ComputePool]] = {domain["id"]: [] for domain in self._snapshot.domains}
+                devices_of[share["domain"], share["accelerator"]] += share["devices"]
+        by_domain: dict[str, list[documents.ComputePool]] = {domain["id"]: [] for domain in self._snapshot.domains}
         for pool in sorted(self._nodes):
-            if pool[0] in found:
-                found[pool[0]].append(self._pool(pool, held[pool]))
-        return found
+            if pool[0] in by_domain:
+                by_domain[pool[0]].append(self._pool(pool, devices_of[pool]))
+        return by_domain
 
     def _register(self) -> dict[str, int]:
         """Devices that work, by node, of the kind that the node is offered with."""
@@ -345,7 +359,7 @@ class _Holding:
                 left -= given
             self._notes.append(f"{pool[0]}: {rest} {pool[1]} are allocated without nodes; the first free ones count")
 
-    def _pool(self, pool: Pool, held: int) -> "documents.ComputePool":
+    def _pool(self, pool: Pool, devices_in_use: int) -> "documents.ComputePool":
         nodes: list[documents.PoolNode] = [
             {"id": name, "devices": self._works[name], "free": max(self._works[name] - self._taken[name], 0)}
             for name in self._nodes[pool]
@@ -354,19 +368,19 @@ class _Holding:
         if overlap:
             self._notes.append(f"{', '.join(overlap)}: more devices are allocated than there are")
         free = sum(node["free"] for node in nodes)
-        made: documents.ComputePool = {
+        pool_document: documents.ComputePool = {
             "accelerator": pool[1],
-            "devices": max(sum(node["devices"] for node in nodes), held),
+            "devices": max(sum(node["devices"] for node in nodes), devices_in_use),
             "free": free,
             "devices_per_node": max(self._size[name] for name in self._nodes[pool]),
         }
         if len(nodes) <= MAX_NODES:
-            made["nodes"] = nodes
+            pool_document["nodes"] = nodes
         else:
             self._notes.append(f"{pool[0]}: its {len(nodes)} nodes are too many to be told")
         if self._price[pool] > 0.0:
-            made["offers"] = [{"purchase": "on_demand", "devices": free, "price": self._price[pool]}]
-        return made
+            pool_document["offers"] = [{"purchase": "on_demand", "devices": free, "price": self._price[pool]}]
+        return pool_document
 
     def _pool_named(self, share: "documents.DomainShare") -> Pool | None:
         """Pool that a share is of: by its kind, else by its nodes, else the only one of its domain."""
@@ -418,6 +432,21 @@ def _may_be_tried(record: "documents.JobRecord", now: str, apart: dict[str, str]
     return why is None
 
 
+def _stands_back(
+    record: "documents.JobRecord", snapshot: FederationSnapshot, tried: Collection[str], apart: dict[str, str]
+) -> bool:
+    """Whether a job leaves its former devices to the one that it was stopped for; where it does, that is noted."""
+    beneficiary = snapshot.makes_room.get(record["id"])
+    if beneficiary not in tried:
+        return False
+    until = instant_after(record["transitions"][-1]["at"], MAKES_ROOM_SECONDS)
+    if seconds_of(until) <= seconds_of(snapshot.now):
+        return False
+    why = f"It was stopped to make room for {beneficiary}, which goes first."
+    apart[record["id"]] = f"{why} It is looked at again when that one has devices, at {until} in any case."
+    return True
+
+
 def _waiting(record: "documents.JobRecord", spec: "documents.JobSpec") -> "documents.WaitingJob":
     """Class WaitingJob."""
     done = done_waiting(record, spec)
@@ -435,25 +464,25 @@ def _running(
     assert placement is not None
     profile = spec["task_profile"]
     paper = sum(share["devices"] * indices[share["accelerator"]][profile] for share in placement["shares"])
-    made: documents.RunningJob = {
+    running_job: documents.RunningJob = {
         "spec": spec,
         "placement": placement,
         "phase": _phase(record),
         "done": done_running(record, spec, snapshot.now, paper),
     }
-    if made["phase"] == "running":
+    if running_job["phase"] == "running":
         rate = rate_running(record, spec, snapshot.steps_per_second.get(record["id"]), paper)
         if rate is not None:
-            made["rate"] = rate
+            running_job["rate"] = rate
             if "checkpoint" in record:
-                made["used"] = 1.0
+                running_job["used"] = 1.0
     else:
-        seconds = STARTING_SECONDS if made["phase"] == "staging" else record.get("grace", GRACE_SECONDS)
-        made["ready_at"] = instant_after(snapshot.now, seconds)
+        seconds = STARTING_SECONDS if running_job["phase"] == "staging" else record.get("grace", GRACE_SECONDS)
+        running_job["ready_at"] = instant_after(snapshot.now, seconds)
     interrupted = interrupted_at(record)
     if interrupted is not None:
-        made["interrupted_at"] = interrupted
-    return made
+        running_job["interrupted_at"] = interrupted
+    return running_job
 
 
 def _phase(record: "documents.JobRecord") -> "documents.JobPhase":
@@ -465,8 +494,8 @@ def _phase(record: "documents.JobRecord") -> "documents.JobPhase":
 
 def _copies(snapshot: FederationSnapshot, domains: set[str]) -> "list[documents.ArtefactCopies]":
     """Copies of data, of those that lie in domains that there are."""
-    found = ((name, sorted(domains.intersection(held))) for name, held in sorted(snapshot.copies.items()))
-    return [{"artefact": name, "domains": held} for name, held in found if held]
+    copies = ((name, sorted(domains.intersection(domains_of))) for name, domains_of in sorted(snapshot.copies.items()))
+    return [{"artefact": name, "domains": domains_of} for name, domains_of in copies if domains_of]
 
 
 def _links(snapshot: FederationSnapshot, domains: set[str], notes: list[str]) -> "list[documents.PathLink]":
@@ -476,15 +505,15 @@ def _links(snapshot: FederationSnapshot, domains: set[str], notes: list[str]) ->
         for link in sorted(snapshot.links, key=_name)
         if link["source"] in domains and link["destination"] in domains and link["source"] != link["destination"]
     )
-    found = [_link(link, snapshot.quality.get(link["id"]), notes) for link in between]
-    ends = {(link["source"], link["target"]) for link in found}
-    return [*found, *_ways_back(found, ends, notes)]
+    measured = [_link(link, snapshot.quality.get(link["id"]), notes) for link in between]
+    ends = {(link["source"], link["target"]) for link in measured}
+    return [*measured, *_ways_back(measured, ends, notes)]
 
 
 def _ways_back(
-    found: "Iterable[documents.PathLink]", ends: set[tuple[str, str]], notes: list[str]
+    links: "Iterable[documents.PathLink]", ends: set[tuple[str, str]], notes: list[str]
 ) -> "Iterator[documents.PathLink]":
-    for link in found:
+    for link in links:
         back = (link["target"], link["source"])
         if back not in ends:
             ends = ends | {back}

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 INTERRUPTED = "Interrupted by a decision: "
 """Begins the reason of a job that a decision has told to stop, to migrate or to resize."""
 
+GAVE_WAY = f"{INTERRUPTED}for a serving job: "
+"""Begins the reason of a job that has given way to a replica, or takes back what it gave up for one."""
+
 SETTLED_SECONDS = 60.0
 """Seconds that a job has to run so that what went wrong before counts no more."""
 
@@ -118,6 +121,12 @@ def interrupted_at(record: "documents.JobRecord") -> str | None:
     """When a decision interrupted a job last; None where none did."""
     instants = (transition["at"] for transition in reversed(record["transitions"]) if _is_interruption(transition))
     return next(instants, None)
+
+
+def last_interruption(record: "documents.JobRecord") -> str:
+    """Why a decision interrupted a job last, in words; empty where none did."""
+    reasons = (transition["reason"] for transition in reversed(record["transitions"]) if _is_interruption(transition))
+    return str(next(reasons, ""))
 
 
 def futile_starts(record: "documents.JobRecord") -> int:

@@ -141,17 +141,17 @@ def contradiction(record: "documents.JobRecord") -> str | None:
 
 def _specification(record: "documents.JobRecord", domains: Collection[str]) -> "documents.JobSpec":
     members: Mapping[str, Any] = record
-    made: dict[str, Any] = {name: members[name] for name in COPIED if name in members}
+    spec: dict[str, Any] = {name: members[name] for name in COPIED if name in members}
     devices, duration = _sized(record)
-    made |= {
+    spec |= {
         "devices": devices,
         "task_profile": profile_of(record),
         "duration": duration,
         "split_modes": list(record.get("split_modes") or [INSIDE]),
     }
-    made |= {name: members[name] for name in COPIED_TOO if name in members}
+    spec |= {name: members[name] for name in COPIED_TOO if name in members}
     if "deadline" in record and _is_instant(record["deadline"]):
-        made["deadline"] = record["deadline"]
+        spec["deadline"] = record["deadline"]
     data: list[documents.Artefact] = [
         {**artefact, "domains": [name for name in artefact["domains"] if name in domains]}
         for artefact in record.get("data", ())
@@ -159,8 +159,8 @@ def _specification(record: "documents.JobRecord", domains: Collection[str]) -> "
     if record.get("domains"):
         data.append(_confinement(name for name in record["domains"] if name in domains))
     if data:
-        made["data"] = data
-    return cast("documents.JobSpec", made)
+        spec["data"] = data
+    return cast("documents.JobSpec", spec)
 
 
 def _sized(record: "documents.JobRecord") -> "tuple[documents.Elasticity, documents.Estimate]":
@@ -210,7 +210,7 @@ def _predicted(trainings: "Sequence[documents.PlannedTraining]") -> "list[tuple[
     """Time of a step of each training with the devices of its strategy; None where the law refuses it."""
     from kuayu.demand.demand_report import demand  # not before: with it comes SciPy
 
-    found: list[tuple[documents.Estimate, int] | None] = [None] * len(trainings)
+    step_times: list[tuple[documents.Estimate, int] | None] = [None] * len(trainings)
     open_ones = list(range(len(trainings)))
     while open_ones:
         try:
@@ -218,13 +218,13 @@ def _predicted(trainings: "Sequence[documents.PlannedTraining]") -> "list[tuple[
         except Refusal as refusal:
             refused = {int(pointer.split("/")[2]) for pointer, _ in refusal.pointers if pointer.startswith("/cases/")}
             if not refused:
-                return found
+                return step_times
             open_ones = [place for number, place in enumerate(open_ones) if number not in refused]
             continue
         for place, predicted in zip(open_ones, demands, strict=True):
-            found[place] = predicted["step_time"], predicted["devices"]
-        return found
-    return found
+            step_times[place] = predicted["step_time"], predicted["devices"]
+        return step_times
+    return step_times
 
 
 def _request(trainings: "Sequence[documents.PlannedTraining]") -> "documents.TrainingDemandRequest":

@@ -69,12 +69,12 @@ _REDUCERS: dict[Aggregation, Callable[[Sequence[float]], float]] = {
 
 def whole(measures: Iterable[Measure], own: Values, parts: Sequence[Values]) -> dict[str, Value]:
     """Values of a subject from what was reported for it and what is known of its parts."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for measure in measures:
         value = own.get(measure.name) or aggregate(measure, parts)
         if value is not None:
-            found[measure.name] = value
-    return found
+            values[measure.name] = value
+    return values
 
 
 def aggregate(measure: Measure, parts: Sequence[Values]) -> Value | None:
@@ -115,8 +115,8 @@ def _ratio_of_sums(measure: Measure, parts: Sequence[Values]) -> Value | None:
     above, below = (_reduced(_total, [pair[side].quantity for pair in both]) for side in (0, 1))
     if not isinstance(above, float) or not isinstance(below, float) or below == 0 or not _is_finite(above / below):
         return None
-    made = _made_of([value for pair in both for value in pair], above / below)
-    return Value(made.quantity, made.observed, made.provenance, len(both))
+    ratio = _made_of([value for pair in both for value in pair], above / below)
+    return Value(ratio.quantity, ratio.observed, ratio.provenance, len(both))
 
 
 def _is_finite(quantity: Quantity) -> bool:

@@ -204,8 +204,8 @@ class CollectionMap:
         Raises:
             UnknownExporterError: The register has no such exporter.
         """
-        found = next((candidate for candidate in register.exporters if candidate.id == exporter), None)
-        if found is None:
+        entry_of_exporter = next((candidate for candidate in register.exporters if candidate.id == exporter), None)
+        if entry_of_exporter is None:
             raise UnknownExporterError(exporter)
         entries = (
             (measure, entry)
@@ -214,7 +214,9 @@ class CollectionMap:
             for entry in measure.collection or ()
             if entry.exporter == exporter and entry.subject in {SubjectKind.device, SubjectKind.node}
         )
-        return cls(found, (_Row(position, measure, entry) for position, (measure, entry) in enumerate(entries)))
+        return cls(
+            entry_of_exporter, (_Row(position, measure, entry) for position, (measure, entry) in enumerate(entries))
+        )
 
     def convert(
         self,
@@ -309,11 +311,11 @@ class _Work:
 
     def readings(self) -> list[Reading]:
         """What follows, in order of instant and device."""
-        made = [
+        by_instant = [
             _reading(device, instant, cells, self._limits.get(device or "", UNLIMITED))
             for (instant, device), cells in sorted(self._cells.items(), key=lambda item: (item[0][0], item[0][1] or ""))
         ]
-        return [reading for reading in made if reading.measures or reading.refused]
+        return [reading for reading in by_instant if reading.measures or reading.refused]
 
     def _step(self, distinct: repetition.Distinct, instant: int, rows: Sequence[_Row]) -> Step | None:
         transforms = {row.entry.transform for row in rows}

@@ -96,13 +96,22 @@ class Known:
         return [*plain, self.began, self.pace, self.earlier, self.rises, self.falls, self.returned]
 
     @classmethod
-    def from_wire(cls, wire: Sequence[Any]) -> "Known":
+    def from_wire(cls, document: Sequence[Any]) -> "Known":
         """From JSON, that of earlier versions included."""
-        instant, value, *rest = wire
+        instant, value, *rest = document
         if not rest:
             return cls(instant, value)
         began, pace, earlier, rises, falls, returned = rest
-        return cls(instant, value, began, pace, tuple((when, held) for when, held in earlier), rises, falls, returned)
+        return cls(
+            instant,
+            value,
+            began,
+            pace,
+            tuple((when, value_then) for when, value_then in earlier),
+            rises,
+            falls,
+            returned,
+        )
 
 
 Counters = Mapping[str, Known]
@@ -183,7 +192,7 @@ def sighting(known: Known | None, instant: int, identity: float) -> Known:
     known = _without_what_is_old(known, instant)
     if identity == known.value:
         return replace(known, instant=instant)
-    again = any(held == identity for _, held in known.earlier)
+    again = any(value_then == identity for _, value_then in known.earlier)
     earlier = tuple(point for point in _noted(known) if point[1] != identity)
     now = replace(known, instant=instant, value=identity, earlier=earlier)
     return _back(now, known, instant, rose=identity > known.value) if again else now
@@ -209,12 +218,12 @@ def _begun_anew(known: Known, instant: int, value: float, began: int, seconds: f
 
 
 def _returned(known: Known, instant: int, value: float, began: int | None, earlier: Point) -> Step:
-    when, held = earlier
+    when, value_then = earlier
     seconds = (instant - when) / 1000
     others = tuple(point for point in _noted(known) if point != earlier)
-    now = Known(instant, value, began, (value - held) / seconds, others, known.rises, known.falls)
+    now = Known(instant, value, began, (value - value_then) / seconds, others, known.rises, known.falls)
     now = _back(now, known, instant, rose=value > known.value)
-    return Step(now, returned=True) if now.alternates else Step(now, value - held, seconds, returned=True)
+    return Step(now, returned=True) if now.alternates else Step(now, value - value_then, seconds, returned=True)
 
 
 def _earlier(known: Known, value: float, seconds: float) -> Point | None:
@@ -230,9 +239,9 @@ def _earlier(known: Known, value: float, seconds: float) -> Point | None:
             return None
         share = NEAR_UNSURE
     near = (
-        (when, held)
-        for when, held in known.earlier
-        if held >= SMALL_COUNT and (held > known.value) == rose and 0 <= value - held <= share * leap
+        (when, value_then)
+        for when, value_then in known.earlier
+        if value_then >= SMALL_COUNT and (value_then > known.value) == rose and 0 <= value - value_then <= share * leap
     )
     return min(near, key=lambda point: value - point[1], default=None)
 

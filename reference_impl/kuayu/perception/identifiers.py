@@ -55,7 +55,7 @@ def resolve(urn: str, members: Mapping[str, Sequence[str]], nodes: Mapping[str, 
     Raises:
         UnknownIdentifierError: Nothing is known of it.
     """
-    holders = {holder for holder, held in members.items() if urn in held}
+    holders = {holder for holder, urns in members.items() if urn in urns}
     if urn not in members and urn not in nodes and not holders:
         raise UnknownIdentifierError(urn)
     tier = tier_of(urn)
@@ -65,7 +65,7 @@ def resolve(urn: str, members: Mapping[str, Sequence[str]], nodes: Mapping[str, 
         case "family":
             services, families = holders, {urn}
         case _:
-            services = {holder for holder, held in members.items() if not holders.isdisjoint(held)}
+            services = {holder for holder, urns in members.items() if not holders.isdisjoint(urns)}
             families = holders
     below = {urn} if tier == "node" else {member for family in families for member in members.get(family, ())}
     unregistered = {family for family in families if family not in members}

@@ -74,15 +74,15 @@ def estimate(places: Mapping[str, Place], paths: Iterable[Path]) -> dict[str, Es
         places: Where domains stand; those of which it is not known are left out.
         paths: All links of the graph.
     """
-    held = list(paths)
-    times = _Times(places, held)
-    widths = _Widths(held, times)
+    measured = list(paths)
+    times = _Times(places, measured)
+    widths = _Widths(measured, times)
     return {
         path.id: Estimate(
             widths.of(path) if path.bandwidth is None else None,
             times.of(path.source, path.destination) if path.round_trip is None else None,
         )
-        for path in held
+        for path in measured
         if path.bandwidth is None or path.round_trip is None
     }
 

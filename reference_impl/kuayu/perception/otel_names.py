@@ -89,10 +89,10 @@ def label_name(key: str) -> str:
 
 def labels(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Attributes as labels; values of attributes that get one name stand together, in order of their keys."""
-    found: dict[str, list[str]] = {}
+    values_of: dict[str, list[str]] = {}
     for key, value in sorted(attributes):
-        found.setdefault(label_name(key), []).append(value)
-    return {name: ";".join(values) for name, values in found.items()}
+        values_of.setdefault(label_name(key), []).append(value)
+    return {name: ";".join(values) for name, values in values_of.items()}
 
 
 def texts(attributes: Iterable[KeyValue]) -> dict[str, str]:

@@ -103,13 +103,13 @@ def _no_messages(value: Any, expected: Descriptor, pointer: str = "") -> Iterato
             continue
         # The library takes either name of a field.
         for name in {field.json_name, field.name} & value.keys():
-            found, place = value[name], f"{pointer}/{name}"
-            if found is None:
+            member, place = value[name], f"{pointer}/{name}"
+            if member is None:
                 continue
             if not field.is_repeated:
-                yield from _no_messages(found, field.message_type, place)
-            elif isinstance(found, list):
-                for index, item in enumerate(found):
+                yield from _no_messages(member, field.message_type, place)
+            elif isinstance(member, list):
+                for index, item in enumerate(member):
                     yield from _no_messages(item, field.message_type, f"{place}/{index}")
 
 
@@ -156,9 +156,9 @@ class MetricsMap(CollectionMap):
     @classmethod
     def of_register(cls, register: IndicatorRegister) -> "MetricsMap":
         """Take the map of the OpenTelemetry conventions out of the register."""
-        found = cls.of(register, EXPORTER)
-        assert isinstance(found, cls)
-        return found
+        metrics_map = cls.of(register, EXPORTER)
+        assert isinstance(metrics_map, cls)
+        return metrics_map
 
     def subjects(self, series: Series) -> list[str | None]:
         """Whom a series says something of: devices by name, None for the node itself; nobody where it is not mapped."""
@@ -184,16 +184,16 @@ class MetricsMap(CollectionMap):
                         continue
                     cumulative = metric.WhichOneof("data") == "sum"
                     read = _series(name, points, own, cumulative=cumulative)
-                    found = []
+                    matched = []
                     for series in read:
                         if self.subjects(series):
-                            found.append(series)
+                            matched.append(series)
                         elif len(unused) < MOST_UNUSED:
                             unused.append(series)
                     if _is_left_out(metric):
-                        left_out += len(found)
+                        left_out += len(matched)
                     else:
-                        mine += found
+                        mine += matched
         return Metrics({node: series for node, series in nodes.items() if series}, left_out, unused)
 
     @override
@@ -207,14 +207,14 @@ class MetricsMap(CollectionMap):
         """Convert as many pages one after the other as the points would have stood on."""
         whole = Conversion([], previous)
         for part in pages(page, instant_of):
-            found = super().convert(part, instant_of, whole.counters, limits)
+            conversion = super().convert(part, instant_of, whole.counters, limits)
             whole = Conversion(
-                whole.readings + found.readings,
-                found.counters,
-                whole.used + found.used,
-                tuple(sorted({*whole.returned, *found.returned})),
-                tuple(sorted({*whole.alternating, *found.alternating})),
-                max(filter(None, (whole.conflicted, found.conflicted)), default=None),
+                whole.readings + conversion.readings,
+                conversion.counters,
+                whole.used + conversion.used,
+                tuple(sorted({*whole.returned, *conversion.returned})),
+                tuple(sorted({*whole.alternating, *conversion.alternating})),
+                max(filter(None, (whole.conflicted, conversion.conflicted)), default=None),
             )
         return whole
 
@@ -228,11 +228,11 @@ def pages(points: Iterable[Series], instant_of: Callable[[Series], int]) -> Iter
     for series in points:
         moments.setdefault(instant_of(series), {}).setdefault((series.name, *sorted(series.labels.items())), series)
     page: dict[object, Series] = {}
-    for _, found in sorted(moments.items()):
-        if not page.keys().isdisjoint(found):
+    for _, points_then in sorted(moments.items()):
+        if not page.keys().isdisjoint(points_then):
             yield list(page.values())
             page = {}
-        page |= found
+        page |= points_then
     if page:
         yield list(page.values())
 

@@ -74,11 +74,11 @@ def json_exceeds(value: Any, most: int) -> bool:
     inside = [value]
     total = 0
     while inside and total <= most:
-        found = inside.pop()
-        if isinstance(found, dict | list):
-            total += len(found)
+        item = inside.pop()
+        if isinstance(item, dict | list):
+            total += len(item)
             if total <= most:
-                inside += found.values() if isinstance(found, dict) else found
+                inside += item.values() if isinstance(item, dict) else item
     return total > most
 
 

@@ -52,12 +52,12 @@ def _labels(series: Series, exporter: CollectionMap) -> str:
         return f"{series.name} has no label {label!r}, which names the device"
     wanted = exporter.wanted(series.name)
     return f"{series.name} is asked for with " + " or ".join(
-        ", ".join(f"{match}={value!r}" for match, value in found) for found in wanted[:3]
+        ", ".join(f"{match}={value!r}" for match, value in pairs) for pairs in wanted[:3]
     )
 
 
 def _guess(names: Collection[str], mine: str, fields: Mapping[str, set[str]]) -> str:
-    shared = {exporter: len(found.intersection(names)) for exporter, found in fields.items()}
+    shared = {exporter: len(fields_of.intersection(names)) for exporter, fields_of in fields.items()}
     other = max(shared, key=shared.__getitem__)
     if shared[other]:
         return f"they look like those of {other}: name it in the parameter exporter"

@@ -60,19 +60,19 @@ def distinct(
     label = exporter.device_label or ""
     shared = {(entry.name, entry.labels.get(label)) for entry in series if any(map(entry.labels.get, sharing))}
     parts = frozenset(exporter.part_labels or ()).union(telling, [label])
-    found: dict[str, Distinct] = {}
+    by_key: dict[str, Distinct] = {}
     for entry in series:
         in_part = bool(label) and (entry.name, entry.labels.get(label)) in shared
         key = _key(entry, parts if in_part else entry.labels.keys() - ignored)
-        first = found.setdefault(key, Distinct(entry, key, [entry.value]))
+        first = by_key.setdefault(key, Distinct(entry, key, [entry.value]))
         if entry.value not in first.values:
             first.values.append(entry.value)
             step = steps.get(entry.name, 0.0)
             first.contradicts |= not math.isclose(first.series.value, entry.value, rel_tol=NEAR, abs_tol=step)
-    return list(found.values())
+    return list(by_key.values())
 
 
-def _key(series: Series, kept: Iterable[str]) -> str:
+def _key(series: Series, labels_kept: Iterable[str]) -> str:
     """Name of a series: metric and labels, in an order that does not depend on the page."""
-    labels = sorted((label, series.labels[label]) for label in kept if label in series.labels)
+    labels = sorted((label, series.labels[label]) for label in labels_kept if label in series.labels)
     return series.name + "".join(f"\x1f{label}\x1f{value}" for label, value in labels)

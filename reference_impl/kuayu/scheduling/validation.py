@@ -5,7 +5,7 @@
 2. That all is well is seen from columns of jobs (:func:`is_sound`). Only where it is not, what is wrong is looked for
    entry by entry, and where: that is rare and takes longer.
 
-Sources: requirements SCH-012 (unknown names) and SCH-020 (a state that contradicts itself); clause com-06-data, by
+Sources: requirements COM-042 (unknown names) and SCH-020 (a state that contradicts itself); clause com-06-data, by
 which an identifier is unique for its kind; RFC 6901 for pointers.
 """
 

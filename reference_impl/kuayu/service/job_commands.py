@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 from sqlalchemy import BindParameter, bindparam, delete, insert, select
 
-from kuayu.service import allocation_rules, instants, job_rules, job_store
+from kuayu.service import allocation_rules, instants, job_rules, job_store, serving
 from kuayu.service import allocation_store as allocations
 from kuayu.service.allocation_rules import Result
 from kuayu.service.allocation_store import Follower
@@ -45,6 +45,7 @@ def of_request(request: Json) -> Iterator[Place]:
     yield from _of_spread(request)
     yield from _of_data(request)
     yield from _of_instants(request, "deadline")
+    yield from serving.of_request(request)
 
 
 def of_report(report: Json) -> Iterator[Place]:

@@ -68,6 +68,7 @@ from kuayu.service.job_store import JobChange, JobRecord, JobStore, Log
 from kuayu.service.kinds import Body
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException, not_found
+from kuayu.service.serving import KeepLoad, Serve
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import SubjectKey
@@ -178,6 +179,39 @@ class JobCoordinator:
         self._metrics.run_reports.labels(report["state"]).inc()
         return record
 
+    async def keep_load(self, tenant: str, load: Json) -> JobRecord:
+        """Somebody tells the load of a serving job, class JobLoad; the job as it stands then.
+
+        Raises:
+            ProblemException: unknown-reference; invalid-body, where the job does not serve.
+        """
+        now, offset = self._clock.milliseconds(), self._clock.offset()
+        return await self._writer.write(KeepLoad(tenant, load, now, self._follow, offset=offset), tenant)
+
+    async def serve(
+        self, tenant: str, name: str, replicas: "documents.ReplicaState", add: int, serial: int, reason: str
+    ) -> JobRecord | None:
+        """Add replicas to a serving job, and tell of them.
+
+        Args:
+            tenant: Whose it is.
+            name: The job.
+            replicas: What is told, without those that are added.
+            add: How many are added.
+            serial: How many it has had, when this was decided; nothing changes where it has had more since.
+            reason: Why, in words.
+
+        Returns:
+            The job as it stands then, None where there is none.
+        """
+        now, offset = self._clock.milliseconds(), self._clock.offset()
+        command = Serve(
+            *(tenant, name, replicas, add, serial, reason, now, self._follow),
+            offset=offset,
+            quota=self._settings.quota,
+        )
+        return await self._writer.write(command, tenant)
+
     async def keep_lines(self, tenant: str, batch: Json) -> int:
         """Keep what processes of a run have printed, class RunLogBatch; the number of the last line that is kept.
 
@@ -260,13 +294,13 @@ class JobCoordinator:
         """A node or domain that an attempt needs is gone; the job as it stands then, None where there is none."""
         return await self._alter(tenant, name, partial(job_rules.lose, attempt=attempt, reason=reason), urgent=True)
 
-    async def preempt(self, tenant: str, name: str, reason: str) -> JobRecord | None:
+    async def preempt(self, tenant: str, name: str, reason: str, beneficiary: str | None = None) -> JobRecord | None:
         """Have a job end where it runs and wait again, as others need its devices or it is to run elsewhere.
 
         Returns:
             The job as it stands then, None where there is none.
         """
-        return await self._alter(tenant, name, partial(job_rules.preempt, reason=reason))
+        return await self._alter(tenant, name, partial(job_rules.preempt, reason=reason, beneficiary=beneficiary))
 
     async def resize(
         self, tenant: str, name: str, attempt: int, size: "documents.JobResize", reason: str
@@ -361,7 +395,7 @@ MAX_STRAY_DECISIONS = 1_000
 RECORDS = 200
 """Passes of which records are kept."""
 
-OTHERS = frozenset({JobVerb.STOP, JobVerb.RESIZE, JobVerb.HOLD, JobVerb.RELEASE})
+OTHERS = frozenset({JobVerb.STOP, JobVerb.RESIZE, JobVerb.HOLD, JobVerb.RELEASE, JobVerb.SERVE, JobVerb.CANCEL})
 """What steps do with jobs that are neither lost nor placed and do not merely go on waiting."""
 
 BEHIND_TEXT = "{ahead} jobs stand before it in the queue; it is decided on when it is among those that may start."
@@ -467,7 +501,7 @@ class JobLoop:
     def heed(self, change: Change) -> None:
         """A job or an allocation has changed; called in the event loop."""
         if isinstance(change, JobChange):
-            moved = change.entered is not None
+            moved = change.entered is not None or change.record.standing.cancelling
         else:
             moved = isinstance(change, AllocationChange) and change.entered in FINISHED
         if moved and isinstance(change, JobChange):
@@ -633,10 +667,15 @@ class JobLoop:
             case JobVerb.RELEASE:
                 await self._jobs.unhold(tenant, step.job, step.reason)
             case JobVerb.STOP:
-                await self._jobs.preempt(tenant, step.job, step.reason)
+                await self._jobs.preempt(tenant, step.job, step.reason, step.beneficiary)
             case JobVerb.RESIZE:
                 assert step.resize is not None
                 await self._jobs.resize(tenant, step.job, step.attempt, step.resize, step.reason)
+            case JobVerb.SERVE:
+                assert step.replicas is not None
+                await self._jobs.serve(tenant, step.job, step.replicas, step.add, step.serial, step.reason)
+            case JobVerb.CANCEL:
+                await self._jobs.cancel(tenant, step.job)
             case JobVerb.LOSE:
                 await self._jobs.lose(tenant, step.job, step.attempt, step.reason)
 

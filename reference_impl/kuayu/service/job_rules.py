@@ -238,6 +238,8 @@ class JobStanding:
         cancelling: Whether the job is being called off.
         withdrawing: Whether its allocation is to be let go.
         resize: Class JobResize, from when it was decided until an attempt has its devices; None otherwise.
+        beneficiary: Job that it makes room for, from when it was stopped for that until it is placed anew; None else.
+        serving: Of a serving job what :mod:`kuayu.service.serving` keeps with it; None of others.
         runs: Runs of the attempt that is under way, in the order of ranks; none unless its allocation was committed.
     """
 
@@ -266,6 +268,8 @@ class JobStanding:
     cancelling: bool = False
     withdrawing: bool = False
     resize: Json | None = None
+    beneficiary: str | None = None
+    serving: Json | None = None
     runs: tuple[Run, ...] = ()
 
     @property
@@ -401,6 +405,7 @@ def place(
         deadline=deadline,
         verdict=None,
         withdrawing=False,
+        beneficiary=None,
         runs=(),
     )
     return _enter(request, JobState.starting, reason, now)
@@ -485,11 +490,14 @@ def lose(standing: JobStanding, attempt: int, reason: str, now: int) -> JobStand
     return standing if standing.ending else _end_attempt(standing, Verdict.LOST, reason, now)
 
 
-def preempt(standing: JobStanding, reason: str, now: int) -> JobStanding:
-    """It is to end where it runs, and to wait for other devices. That is not its own fault."""
+def preempt(standing: JobStanding, reason: str, now: int, beneficiary: str | None = None) -> JobStanding:
+    """It is to end where it runs, and to wait for other devices: behind the job that it makes room for, if for any.
+
+    That is not its own fault.
+    """
     if standing.allocation is None or standing.ending:
         return standing
-    return _end_attempt(standing, Verdict.LOST, reason, now)
+    return _end_attempt(replace(standing, beneficiary=beneficiary), Verdict.LOST, reason, now)
 
 
 def resize(standing: JobStanding, attempt: int, size: Json, reason: str, now: int) -> JobStanding:
@@ -512,10 +520,29 @@ def cancel(standing: JobStanding, now: int) -> JobStanding:
     """Nobody wants it any more. What has ended, or has only to give back its devices, stays as it is."""
     if standing.over or standing.cancelling or standing.verdict is Verdict.SUCCEEDED:
         return standing
+    if "serving" in standing.spec:
+        return _explain(replace(standing, cancelling=True), "it was called off; its replicas are being stopped")
     if standing.allocation is None:
         return _enter(replace(standing, ended=now), JobState.cancelled, "it was called off before it ran", now)
     words = "it was called off; " + ("its runs are being stopped" if standing.active else "devices are let go")
     return _stop_runs(_explain(replace(standing, cancelling=True), words), now)
+
+
+def serve(standing: JobStanding, serving: Json, *, running: bool, reason: str, now: int) -> JobStanding:
+    """The replicas of a serving job have changed: it runs while one of them does, and waits otherwise."""
+    if standing.over or standing.cancelling:
+        return standing
+    state = JobState.running if running else JobState.queued
+    started = now if running and standing.started is None else standing.started
+    return _enter(replace(standing, serving=serving, started=started), state, reason, now)
+
+
+def end_serving(standing: JobStanding, now: int) -> JobStanding:
+    """A serving job that was called off has no replica any more."""
+    if standing.over or not standing.cancelling:
+        return standing
+    words = "it was called off, and none of its replicas is left"
+    return _enter(replace(standing, cancelling=False, ended=now), JobState.cancelled, words, now)
 
 
 def _begin(standing: JobStanding, allocation: AllocationView, now: int) -> JobStanding:

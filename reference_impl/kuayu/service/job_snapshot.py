@@ -31,6 +31,7 @@ from sqlalchemy import Connection, select
 from kuayu.jobs.accelerators import sustained_of
 from kuayu.jobs.fair_share import Place, account_of, expected_hours, has_used_quota, in_turn, is_quota
 from kuayu.jobs.federation import NOT_WORKING
+from kuayu.jobs.replicas import is_serving
 from kuayu.perception.graph import LINK as LINK_VERTEX
 from kuayu.perception.graph import NODE as NODE_VERTEX
 from kuayu.service import account_store, instants
@@ -41,6 +42,7 @@ from kuayu.service.fault_store import FAULTS
 from kuayu.service.job_rules import ENDED
 from kuayu.service.job_store import JOBS, JobRecord, record_of, versions
 from kuayu.service.kinds import DOMAIN, LINK, NODE
+from kuayu.service.serving import kept_of, loads
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.queries import ObservedValue, Store
 from kuayu.service.storage.resources import DEVICE, Catalogue, Revision
@@ -59,6 +61,8 @@ MAX_ALIKE_JOBS = 50
 
 DEVICE_REQUEST_MEMBERS = ("devices", "device_kinds", "memory_per_device", "nodes", "links", "domains", "split_modes")
 """Members of a request by which jobs ask for the same devices."""
+
+Json = dict[str, Any]
 
 PACE_SECONDS = 120.0
 """Seconds over which the pace of a job is measured, and"""
@@ -86,6 +90,9 @@ class ActiveJobs:
         self._no_way: dict[str, object] = {}
         self._undecided: dict[str, None] = {}
         self._wires: dict[str, orjson.Fragment] = {}
+        self._serving: dict[str, JobRecord] = {}
+        self._replicas: dict[str, dict[str, JobRecord]] = {}
+        self._replica_ended: dict[str, int] = {}
 
     def update(self, connection: Connection, owner: str) -> None:
         """Bring it up to date, in the caller's transaction."""
@@ -102,13 +109,17 @@ class ActiveJobs:
         """A job stands as it stands now."""
         name, standing = record.name, record.standing
         before = self._records.pop(name, None)
-        waited = before is not None and before.standing.state is JobState.queued
+        waited = before is not None and before.standing.state is JobState.queued and not is_serving(standing.spec)
         decided = waited and name not in self._undecided
         if before is not None and waited:
             self._leave_queue(before)
         self._active.pop(name, None)
         self._held.pop(name, None)
         self._wires.pop(name, None)
+        if is_serving(standing.spec):
+            self._put_serving(record)
+            return
+        self._note_replica(record)
         if standing.state in ENDED:
             for known in (self._alike, self._steps, self._no_way):
                 known.pop(name, None)
@@ -123,6 +134,53 @@ class ActiveJobs:
         else:
             (self._held if standing.state is JobState.held else self._active)[name] = record
         self._note_step(record)
+
+    def _put_serving(self, record: JobRecord) -> None:
+        """A serving job stands as it stands now; it is neither placed nor run itself."""
+        if record.standing.state in ENDED:
+            for known in (self._serving, self._replicas, self._replica_ended):
+                known.pop(record.name, None)
+        else:
+            self._serving[record.name] = self._records[record.name] = record
+
+    def _note_replica(self, record: JobRecord) -> None:
+        """Note a replica with the serving job that it is of."""
+        standing = record.standing
+        serving = standing.spec.get("replica_of")
+        if serving is None:
+            return
+        replicas = self._replicas.setdefault(serving, {})
+        if standing.state not in ENDED:
+            replicas[record.name] = record
+            return
+        replicas.pop(record.name, None)
+        if standing.state is not JobState.cancelled and standing.ended is not None:
+            self._replica_ended[serving] = standing.ended
+
+    def serving(self, connection: Connection, owner: str, now: int) -> list[Json]:
+        """Serving jobs with their load and their replicas, class ServingView, in order of name."""
+        return [self._serving_view(connection, owner, record, now) for _, record in sorted(self._serving.items())]
+
+    def _serving_view(self, connection: Connection, owner: str, record: JobRecord, now: int) -> Json:
+        history, last = loads(connection, owner, record.standing.spec, now)
+        memory, ended = kept_of(record.standing), self._replica_ended.get(record.name)
+        return {
+            "job": self.wire(record),
+            "loads": history,
+            "last": last,
+            "announced": memory["announced"],
+            "replicas": [
+                {
+                    "id": name,
+                    "state": replica.standing.state.value,
+                    "added_at": instants.to_text(replica.standing.submitted),
+                    "leaving": replica.standing.cancelling,
+                }
+                for name, replica in sorted(self._replicas.get(record.name, {}).items())
+            ],
+            "ended_at": None if ended is None else ended / 1000,
+            "serial": memory["serial"],
+        }
 
     def front(self, shape: object, accounts: "Mapping[str, documents.Account] | None" = None) -> list[JobRecord]:
         """Jobs that are queued and to be decided on, in the order of the queue.
@@ -263,8 +321,6 @@ RECHECK_MILLISECONDS = 60_000
 FENCES = (ActionKind.fence.value, ActionKind.release.value)
 """Kinds of actions because of faults that keep a node out of service until they are answered."""
 
-Json = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class PassInput:
@@ -365,6 +421,7 @@ class SnapshotReader:
             fenced = _fenced(connection, owner)
             book.update(connection, owner)
             accounts = self._accounts(connection, owner, book, now)
+            serving = book.serving(connection, owner, now)
         due = time.monotonic() >= registry.measured_at
         if changed or due:
             self._measure(registry, now, anew=due)
@@ -394,9 +451,13 @@ class SnapshotReader:
             "active": [book.wire(record) for record in active],
             "held": [record.to_wire() for record in _held_to_look_at(book, accounts, budgets=budgets)],
             "accounts": list(accounts.values()),
+            "makes_room": {
+                record.name: beneficiary for record in front if (beneficiary := record.standing.beneficiary) is not None
+            },
             "steps_per_second": book.steps_per_second(),
+            "serving": serving,
         }
-        return PassInput(registry.written, orjson.dumps(others), shape, len(front) + len(active))
+        return PassInput(registry.written, orjson.dumps(others), shape, len(front) + len(active) + len(serving))
 
     def _accounts(
         self, connection: Connection, owner: str, book: ActiveJobs, now: int

@@ -28,7 +28,7 @@ from kuayu.service.problems import ProblemException
 from kuayu.service.storage import resources
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import NAME, OWNER, Listing, Retention, Revision, Versions
-from kuayu.service.storage.tables import job, job_action, job_decision, job_log, meta, run, run_log, tenant
+from kuayu.service.storage.tables import job, job_action, job_decision, job_load, job_log, meta, run, run_log, tenant
 from kuayu.service.storage.writer import Outcome, Transaction
 from kuayu.service.streams import StreamStart
 from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, AllocationPhase, JobState, RunState
@@ -95,6 +95,7 @@ class JobRecord:
             "ended_at": _instant(standing.ended),
             "cancelling": standing.cancelling or None,
             "resize": standing.resize,
+            "replicas": None if standing.serving is None else standing.serving["told"],
         }
         return wire | {name: value for name, value in stated.items() if value is not None}
 
@@ -553,7 +554,7 @@ JOB_RETENTION = Retention(
     true(),
     job_action,
     job_action.c.job,
-    (run.c.job, job_action.c.job, job_decision.c.job),
+    (run.c.job, job_action.c.job, job_decision.c.job, job_load.c.job),
     per_transaction=20,
     forget_part=forget_lines,
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json, named_revision
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_schemas import schema
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def _attention(model: "documents.ModelStructure", hidden: int, heads: int) -> tu
     if latent is None:
         keys = model.get("key_value_heads", heads) * head
         return hidden * (2 * heads * head + 2 * keys), 2 * heads * head
-    rank, kept, rotary = latent["query_rank"], latent["value_rank"], latent["rotary_width"]
+    rank, compressed, rotary = latent["query_rank"], latent["value_rank"], latent["rotary_width"]
     queries = rank * (hidden + heads * (head + rotary))
-    keys_and_values = hidden * (kept + rotary) + kept * heads * 2 * head
+    keys_and_values = hidden * (compressed + rotary) + compressed * heads * 2 * head
     return queries + keys_and_values + heads * head * hidden, heads * (2 * head + rotary)
 
 
@@ -113,7 +113,7 @@ def devices(strategy: "documents.ParallelStrategy") -> int:
 
 DEMANDS, LAYOUTS, SIZES = "/v1/training-demands", "/v1/layouts", "/v1/task-sizes"
 NODE = 8
-WHOLE, LARGEST = 2**53, 1e300
+MAX_WHOLE, MAX_NUMBER = 2**53, 1e300
 GIGA = 1e9
 
 
@@ -134,9 +134,9 @@ class DemandExchange:
     @property
     def amiss(self) -> str:
         """What is wrong with the rows: cases that are missing, too many, or in another order; else empty."""
-        told = [row["case"] for row in self.answer.json["demands"]]
+        cases = [row["case"] for row in self.answer.json["demands"]]
         wanted = [case["id"] for case in self.body["cases"]]
-        return "" if told == wanted else f"demands of {shown(told)} where {shown(wanted)} were asked for"
+        return "" if cases == wanted else f"demands of {shown(cases)} where {shown(wanted)} were asked for"
 
 
 def revision(episode: Episode) -> "documents.Revision":
@@ -144,17 +144,17 @@ def revision(episode: Episode) -> "documents.Revision":
     return named_revision(episode, "demand")
 
 
-def asked(episode: Episode, body: "documents.TrainingDemandRequest") -> DemandExchange:
+def ask_demands(episode: Episode, body: "documents.TrainingDemandRequest") -> DemandExchange:
     """Ask for demands that nothing stands against.
 
     Raises:
-        SetUpFailed: The answer is no report of demands.
+        SetUpFailure: The answer is no report of demands.
     """
     answer = episode.set_up("POST", DEMANDS, body)
-    told = report(answer, "TrainingDemandReport")
-    if told is None:
-        raise SetUpFailed("the answer is not a valid report of training demands", answer)
-    return DemandExchange(body, answer, {row["case"]: row for row in told["demands"]})
+    document = report(answer, "TrainingDemandReport")
+    if document is None:
+        raise SetUpFailure("the answer is not a valid report of training demands", answer)
+    return DemandExchange(body, answer, {row["case"]: row for row in document["demands"]})
 
 
 def report(answer: Answer, name: str) -> Any:
@@ -175,9 +175,9 @@ def _finite(value: Any) -> Any:
         return [_finite(entry) for entry in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    if not abs(value) <= LARGEST:
+    if not abs(value) <= MAX_NUMBER:
         raise OverflowError
-    return float(value) if abs(value) > WHOLE else value
+    return float(value) if abs(value) > MAX_WHOLE else value
 
 
 def names(chance: Random, letter: str, count: int) -> list[str]:
@@ -211,14 +211,14 @@ def model(chance: Random, kind: str) -> "documents.ModelStructure":
             (further tokens).
     """
     heads = 8 * chance.randint(2, 12)
-    made = {
+    structure = {
         "layers": 8 * chance.randint(2, 9),
         "hidden": 128 * heads,
         "heads": heads,
         "sequence": 2048 * chance.choice((1, 2, 4)),
         "vocabulary": 1024 * chance.randint(32, 192),
     }
-    return cast("documents.ModelStructure", made | _PARTS[kind](chance, heads))
+    return cast("documents.ModelStructure", structure | _PARTS[kind](chance, heads))
 
 
 KINDS = ("plain", "grouped", "window", "experts", "sparse", "latent", "ahead")
@@ -274,7 +274,7 @@ def strategy(chance: Random, of: "documents.ModelStructure", **members: Any) -> 
     """A strategy that divides everything there is to divide; members that are named stay as they are."""
     pipeline = members.get("pipeline", chance.choice((1, 2, 4)))
     data, micro = members.get("data", chance.choice((2, 4, 8))), members.get("micro_batch", chance.choice((1, 2)))
-    made = {
+    plan = {
         "data": data,
         "tensor": chance.choice((1, 2, 4, 8)),
         "pipeline": pipeline,
@@ -285,15 +285,15 @@ def strategy(chance: Random, of: "documents.ModelStructure", **members: Any) -> 
         "sequence_parallel": True,
         "recomputation": chance.choice(("none", "full")),
     }
-    return cast("documents.ParallelStrategy", made | members)
+    return cast("documents.ParallelStrategy", plan | members)
 
 
 def case(
     name: str, of: "documents.ModelStructure", spread: "documents.ParallelStrategy", kind: str, **members: Any
 ) -> "documents.TrainingCase":
     """A case."""
-    made = {"id": name, "model": dict(of), "strategy": dict(spread), "hardware": kind, **members}
-    return cast("documents.TrainingCase", made)
+    body = {"id": name, "model": dict(of), "strategy": dict(spread), "hardware": kind, **members}
+    return cast("documents.TrainingCase", body)
 
 
 def shown(entries: Sequence[Any], most: int = 5) -> str:

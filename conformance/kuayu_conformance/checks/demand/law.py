@@ -124,7 +124,7 @@ class RunPrediction:
     high: float
     memory: float
     fits: bool
-    yardstick: float
+    baseline: float
 
     @classmethod
     def of(
@@ -165,7 +165,7 @@ class RunPrediction:
         return abs(self.predicted / (self.measured or 1.0) - 1)
 
     @property
-    def held(self) -> bool:
+    def covered(self) -> bool:
         """Whether the interval holds what was measured."""
         return self.low <= (self.measured or 0.0) <= self.high
 
@@ -186,10 +186,10 @@ def usual_shares(runs: Iterable[Run], hardware: "Mapping[str, documents.Training
     return median(median(share) for share in shares.values())
 
 
-def by_source(told: Iterable[RunPrediction], figure: Callable[[RunPrediction], float]) -> list[list[float]]:
+def by_source(predictions: Iterable[RunPrediction], figure: Callable[[RunPrediction], float]) -> list[list[float]]:
     """A figure of each run, gathered by source; sources are what a bootstrap draws."""
     gathered: dict[str, list[float]] = {}
-    for entry in told:
+    for entry in predictions:
         gathered.setdefault(entry.run.source, []).append(figure(entry))
     return list(gathered.values())
 
@@ -204,22 +204,22 @@ class Summary:
     median: float
     ninetieth: float
     bias: float
-    held: float
-    yardstick: float
+    covered: float
+    baseline_error: float
 
     @classmethod
-    def of(cls, told: Sequence[RunPrediction]) -> "Summary":
+    def of(cls, predictions: Sequence[RunPrediction]) -> "Summary":
         """Figures of at least one run with a time."""
-        errors = sorted(item.error for item in told)
+        errors = sorted(item.error for item in predictions)
         return cls(
-            len(told),
-            len({row.run.source for row in told}),
+            len(predictions),
+            len({row.run.source for row in predictions}),
             fmean(errors),
             median(errors),
             errors[ceil(0.9 * len(errors)) - 1],
-            fmean(each.predicted / (each.measured or 1.0) - 1 for each in told),
-            fmean(entry.held for entry in told),
-            fmean(abs(each.yardstick / (each.measured or 1.0) - 1) for each in told),
+            fmean(prediction.predicted / (prediction.measured or 1.0) - 1 for prediction in predictions),
+            fmean(entry.covered for entry in predictions),
+            fmean(abs(prediction.baseline / (prediction.measured or 1.0) - 1) for prediction in predictions),
         )
 
 
@@ -234,18 +234,18 @@ class Ranking:
     tau: float
 
 
-def rankings(told: Iterable[RunPrediction]) -> list[Ranking]:
+def rankings(predictions: Iterable[RunPrediction]) -> list[Ranking]:
     """Rankings by time for a token of every model × machine × session with enough layouts.
 
     A layout that was run several times counts once, with its median. Source: M. G. Kendall, Biometrika 30 (1938) 81-93.
     """
     groups: dict[str, list[RunPrediction]] = {}
-    for row in told:
+    for row in predictions:
         run = row.run
         if run.step_time is not None:
             key = (run.source, run.session, sorted(run.model.items(), key=str), run.hardware, run.devices)
             groups.setdefault(str((*key, run.strategy.get("precision"))), []).append(row)
-    found = []
+    ranked = []
     for group in groups.values():
         layouts: dict[str, list[RunPrediction]] = {}
         for item in group:
@@ -262,8 +262,8 @@ def rankings(told: Iterable[RunPrediction]) -> list[Ranking]:
         ]
         if len(places) >= MIN_RANKED_LAYOUTS and signs:
             run = group[0].run
-            found.append(Ranking(run.source, run.name, run.devices, len(places), fmean(signs)))
-    return found
+            ranked.append(Ranking(run.source, run.name, run.devices, len(places), fmean(signs)))
+    return ranked
 
 
 def _sign(number: float) -> int:
@@ -280,14 +280,14 @@ Key = TypeVar("Key")
 
 
 def exhibits(
-    told: Sequence[RunPrediction], apart: Sequence[RunPrediction] = ()
+    predictions: Sequence[RunPrediction], apart: Sequence[RunPrediction] = ()
 ) -> tuple[list[ReportTable], list[ReportPlot]]:
     """Errors by kind of model and by source, memory, order of layouts; and drawn.
 
     Where whole teams were left out, a table of those runs is added.
     """
-    timed, teams = ([entry for entry in some if entry.measured is not None] for some in (told, apart))
-    tables = [_kinds(timed), _sources(timed), _memory(told), _layouts(timed)]
+    timed, teams = ([entry for entry in some if entry.measured is not None] for some in (predictions, apart))
+    tables = [_kinds(timed), _sources(timed), _memory(predictions), _layouts(timed)]
     if teams:
         tables.append(
             _sources(teams, "Error of the step time, every source of the same team on the same machine left out")
@@ -298,9 +298,9 @@ def exhibits(
 _COLUMNS = "runs|mean|median|90th percentile|bias|in 90 % interval|6·P·tokens"
 
 
-def _cells(told: Sequence[RunPrediction]) -> list[str]:
-    s = Summary.of(told)
-    shares = (s.mean, s.median, s.ninetieth, s.bias, s.held, s.yardstick)
+def _cells(predictions: Sequence[RunPrediction]) -> list[str]:
+    s = Summary.of(predictions)
+    shares = (s.mean, s.median, s.ninetieth, s.bias, s.covered, s.baseline_error)
     return [str(s.runs), *map(_percent, shares)]
 
 
@@ -327,19 +327,27 @@ def _sources(timed: Sequence[RunPrediction], title: str = "Error of the step tim
     return table(title, f"source|models|{_COLUMNS}", rows)
 
 
-def _memory(told: Sequence[RunPrediction]) -> ReportTable:
+def _memory(predictions: Sequence[RunPrediction]) -> ReportTable:
     rows = []
-    for source, its in _gathered(told, lambda entry: entry.run.source).items():
-        quotients = [row.memory / row.run.memory for row in its if row.run.memory]
+    for source, group in _gathered(predictions, lambda entry: entry.run.source).items():
+        quotients = [row.memory / row.run.memory for row in group if row.run.memory]
         errors = [abs(quotient - 1) for quotient in quotients]
         figures = (
             [_percent(fmean(errors)), _percent(fmean(quotients) - 1), _percent(fmean(e <= NEAR for e in errors))]
             if errors
             else 3 * ["–"]
         )
-        failed, ran = ([item for item in its if item.run.failed is flag] for flag in (True, False))
-        foreseen = f"{sum(not each.fits for each in failed)} of {len(failed)}" if failed else "–"
-        rows.append([source, str(len(errors)), *figures, foreseen, f"{sum(each.fits for each in ran)} of {len(ran)}"])
+        failed, ran = ([item for item in group if item.run.failed is flag] for flag in (True, False))
+        foreseen = f"{sum(not prediction.fits for prediction in failed)} of {len(failed)}" if failed else "–"
+        rows.append(
+            [
+                source,
+                str(len(errors)),
+                *figures,
+                foreseen,
+                f"{sum(prediction.fits for prediction in ran)} of {len(ran)}",
+            ]
+        )
     columns = "source|runs that tell it|mean|bias|within 10 %|ran out of memory, and that was told|ran, and fits"
     return table("Memory of the fullest accelerator against what was reported", columns, rows)
 
@@ -376,17 +384,19 @@ def _agreement(timed: Sequence[RunPrediction]) -> ReportPlot:
         series=[
             PlotSeries(
                 label=label,
-                x=[short(each.measured or 0.0) for each in its],
-                y=[short(row.predicted) for row in its],
+                x=[short(prediction.measured or 0.0) for prediction in group],
+                y=[short(row.predicted) for row in group],
             )
-            for label, its in sorted(series.items(), key=lambda item: STRATA.index(item[0]))
+            for label, group in sorted(series.items(), key=lambda item: STRATA.index(item[0]))
         ],
     )
 
 
-def _gathered(told: Iterable[RunPrediction], key: Callable[[RunPrediction], Key]) -> dict[Key, list[RunPrediction]]:
+def _gathered(
+    predictions: Iterable[RunPrediction], key: Callable[[RunPrediction], Key]
+) -> dict[Key, list[RunPrediction]]:
     groups: dict[Key, list[RunPrediction]] = {}
-    for entry in told:
+    for entry in predictions:
         groups.setdefault(key(entry), []).append(entry)
     return groups
 
@@ -416,7 +426,7 @@ class RunDemands:
         apart: Runs of which all sources of the same team were left out; reported only.
     """
 
-    told: tuple[RunPrediction, ...]
+    predictions: tuple[RunPrediction, ...]
     refused: tuple[UnansweredRun, ...]
     apart: tuple[RunPrediction, ...] = ()
 
@@ -434,17 +444,19 @@ def observe(episode: Episode) -> RunDemands:
         folds += [
             (both, source, tuple(run for run in papers.runs if run.source == source)) for source in papers.sources
         ]
-    told: list[RunPrediction] = []
+    predictions: list[RunPrediction] = []
     refused: list[UnansweredRun] = []
     for number, (known, source, out) in enumerate(folds):
         rest = [run for run in known.runs if run.source != source]
-        found = _asked(episode, known.hardware, rest, out, counts=source in corpus.sources)
-        if isinstance(found, Answer):
-            refused.append(UnansweredRun(source, found))
+        outcome = _predictions_of(episode, known.hardware, rest, out, counts=source in corpus.sources)
+        if isinstance(outcome, Answer):
+            refused.append(UnansweredRun(source, outcome))
         else:
-            told += found
+            predictions += outcome
         episode.passed(number + 1, len(folds))
-    return RunDemands(tuple(told), tuple(refused), tuple(_apart(episode, corpus)) if episode.settings.full else ())
+    return RunDemands(
+        tuple(predictions), tuple(refused), tuple(_apart(episode, corpus)) if episode.settings.full else ()
+    )
 
 
 def _apart(episode: Episode, corpus: Corpus) -> Iterator[RunPrediction]:
@@ -456,11 +468,11 @@ def _apart(episode: Episode, corpus: Corpus) -> Iterator[RunPrediction]:
         if len(sources) > 1:
             rest = [run for run in corpus.runs if run.source not in sources]
             out = [run for run in corpus.runs if run.source in sources]
-            found = _asked(episode, corpus.hardware, rest, out, counts=True)
-            yield from () if isinstance(found, Answer) else found
+            outcome = _predictions_of(episode, corpus.hardware, rest, out, counts=True)
+            yield from () if isinstance(outcome, Answer) else outcome
 
 
-def _asked(
+def _predictions_of(
     episode: Episode,
     hardware: "Mapping[str, documents.TrainingHardware]",
     rest: Sequence[Run],
@@ -487,26 +499,26 @@ def _asked(
         "coverage": COVERAGE,
     }
     answer = episode.ask_patiently("POST", DEMANDS, body)
-    told = report(answer, "TrainingDemandReport")
-    if told is None or [row["case"] for row in told["demands"]] != [case["id"] for case in cases]:
+    document = report(answer, "TrainingDemandReport")
+    if document is None or [row["case"] for row in document["demands"]] != [case["id"] for case in cases]:
         return answer
     shares = usual_shares(rest, hardware)
     return [
         RunPrediction.of(run, row, disguise.pace, shares, hardware[run.hardware], counts=counts)
-        for run, row in zip(asked_for, told["demands"], strict=True)
+        for run, row in zip(asked_for, document["demands"], strict=True)
     ]
 
 
 def judge(observation: RunDemands) -> Iterable[Finding]:
     """The figure over dense models whose structure is stated; everything else stands beside it."""
     for refused in observation.refused[:1]:
-        found = f"{len(observation.refused)} questions were not, the first: {refused.answer.brief}"
-        yield Claim("DEM-001", "every question for demands is answered, case by case", False, found, refused.answer)
-    judged = [item for item in observation.told if item.judged]
+        observed = f"{len(observation.refused)} questions were not, the first: {refused.answer.brief}"
+        yield Claim("DEM-001", "every question for demands is answered, case by case", False, observed, refused.answer)
+    judged = [item for item in observation.predictions if item.judged]
     if not judged:
         return
     errors = by_source(judged, lambda entry: entry.error)
-    tables, plots = exhibits(observation.told, observation.apart)
+    tables, plots = exhibits(observation.predictions, observation.apart)
     yield Figure(
         "DEM-001",
         clustered_mean(errors),
@@ -518,16 +530,16 @@ def judge(observation: RunDemands) -> Iterable[Finding]:
             PartFigure(
                 label, clustered_mean(row), mean_upper_bound(row, label) if len(row) > 1 else None, sum(map(len, row))
             )
-            for label, row in _parts(observation.told)
+            for label, row in _parts(observation.predictions)
         ],
         tables=tables,
         plots=plots,
     )
 
 
-def _parts(told: Sequence[RunPrediction]) -> Iterable[tuple[str, list[list[float]]]]:
+def _parts(predictions: Sequence[RunPrediction]) -> Iterable[tuple[str, list[list[float]]]]:
     kinds: dict[str, list[RunPrediction]] = {}
-    for row in told:
+    for row in predictions:
         if row.counts and row.measured is not None:
             kinds.setdefault(row.stratum, []).append(row)
     for stratum, item in sorted(kinds.items()):

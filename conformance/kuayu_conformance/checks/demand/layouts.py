@@ -21,7 +21,7 @@ from kuayu_conformance.checks.demand.demand_requests import (
     revision,
 )
 from kuayu_conformance.checks.kit.decisions import near
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_conformance.findings import Claim, Finding, holds
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Question:
 
     body: "documents.LayoutRequest"
     answer: Answer
-    told: "documents.LayoutReport"
+    report: "documents.LayoutReport"
     again: Answer | None
     demands: "tuple[documents.TrainingDemand, ...]"
 
@@ -71,7 +71,7 @@ def observe(episode: Episode) -> LayoutAnswers:
     """Ask for layouts of several models, then for the demand of each layout that was told.
 
     Raises:
-        SetUpFailed: An answer is no report.
+        SetUpFailure: An answer is no report.
     """
     chance = episode.random
     kinds = ("grouped", "plain", "experts", "latent", "window")
@@ -89,7 +89,7 @@ def observe(episode: Episode) -> LayoutAnswers:
         }
         if number:
             body["layouts"] = chance.randint(3, 25)
-        questions.append(_asked(episode, body))
+        questions.append(_ask(episode, body))
     tiny = hardware(chance, "tiny", memory=GIGA)
     giant: documents.ModelStructure = {**model(chance, "plain"), "layers": 96, "heads": 128, "hidden": 16384}
     hopeless: documents.LayoutRequest = {
@@ -100,7 +100,7 @@ def observe(episode: Episode) -> LayoutAnswers:
         "devices": 8,
         "global_batch": 64,
     }
-    return LayoutAnswers(tuple(questions), _asked(episode, hopeless))
+    return LayoutAnswers(tuple(questions), _ask(episode, hopeless))
 
 
 def _small(of: "documents.ModelStructure") -> "documents.ModelStructure":
@@ -110,14 +110,14 @@ def _small(of: "documents.ModelStructure") -> "documents.ModelStructure":
     return {**small, "experts": 8} if "experts" in of else small
 
 
-def _asked(episode: Episode, body: "documents.LayoutRequest") -> Question:
+def _ask(episode: Episode, body: "documents.LayoutRequest") -> Question:
     answer = episode.set_up("POST", LAYOUTS, body)
-    told: documents.LayoutReport | None = report(answer, "LayoutReport")
-    if told is None:
-        raise SetUpFailed("the answer is not a valid report of layouts", answer)
-    rows = told["layouts"]
+    layout_report: documents.LayoutReport | None = report(answer, "LayoutReport")
+    if layout_report is None:
+        raise SetUpFailure("the answer is not a valid report of layouts", answer)
+    rows = layout_report["layouts"]
     if not rows:
-        return Question(body, answer, told, None, ())
+        return Question(body, answer, layout_report, None, ())
     cases = [
         case(name, body["model"], row["strategy"], body["kind"])
         for name, row in zip(names(episode.random, "c", len(rows)), rows, strict=True)
@@ -128,29 +128,33 @@ def _asked(episode: Episode, body: "documents.LayoutRequest") -> Question:
         "cases": cases,
     }
     again = episode.ask_patiently("POST", DEMANDS, request)
-    found = (report(again, "TrainingDemandReport") or {"demands": []})["demands"]
-    same = [row["case"] for row in found] == [entry["id"] for entry in cases]
-    return Question(body, answer, told, again, tuple(found) if same else ())
+    demands = (report(again, "TrainingDemandReport") or {"demands": []})["demands"]
+    same = [row["case"] for row in demands] == [entry["id"] for entry in cases]
+    return Question(body, answer, layout_report, again, tuple(demands) if same else ())
 
 
 def judge(observation: LayoutAnswers) -> Iterable[Finding]:
     """Claims about every layout."""
     for question in observation.questions:
-        yield _claim(question, bool(question.told["layouts"]), "layouts, since there is room for the model", "none")
+        yield _claim(question, bool(question.report["layouts"]), "layouts, since there is room for the model", "none")
         yield from _list(question)
-        for number, row in enumerate(question.told["layouts"]):
+        for number, row in enumerate(question.report["layouts"]):
             yield from _layout(question, number, row)
-    told = observation.hopeless.told
-    none = not told["layouts"] and told["feasible"] == 0
-    found = {"considered": told["considered"], "feasible": told["feasible"], "layouts": told["layouts"]}
-    yield _claim(observation.hopeless, none, "no layout of a model that has no room", found)
+    layout_report = observation.hopeless.report
+    none = not layout_report["layouts"] and layout_report["feasible"] == 0
+    observed = {
+        "considered": layout_report["considered"],
+        "feasible": layout_report["feasible"],
+        "layouts": layout_report["layouts"],
+    }
+    yield _claim(observation.hopeless, none, "no layout of a model that has no room", observed)
 
 
 def _list(question: Question) -> Iterator[Claim]:
-    told, most = question.told, question.body.get("layouts", MAX_LAYOUTS)
-    rows = told["layouts"]
+    layout_report, most = question.report, question.body.get("layouts", MAX_LAYOUTS)
+    rows = layout_report["layouts"]
     yield _claim(question, len(rows) <= most, f"at most {most} layouts", len(rows))
-    counts = (told["considered"], told["feasible"])
+    counts = (layout_report["considered"], layout_report["feasible"])
     yield _claim(question, counts[0] >= counts[1] >= len(rows), "no more than were considered, and could run", counts)
     times = [row["step_time"]["expected"] for row in rows]
     rising = all(after >= before * (1 - SLIGHTLY) for before, after in pairwise(times))
@@ -167,8 +171,8 @@ def _layout(question: Question, number: int, row: "documents.RankedLayout") -> I
     batch = (spread["global_batch"], spread["data"], spread["micro_batch"])
     divides = batch[0] == body["global_batch"] and batch[0] % (batch[1] * batch[2]) == 0
     yield _claim(question, divides, f"{what}: {body['global_batch']} sequences in whole micro-batches", batch)
-    told, wanted = spread.get("precision", "bf16"), body.get("precision", "bf16")
-    yield _claim(question, told == wanted, f"{what}: in {wanted}", told)
+    precision, wanted = spread.get("precision", "bf16"), body.get("precision", "bf16")
+    yield _claim(question, precision == wanted, f"{what}: in {wanted}", precision)
     size = machine["accelerator_memory_capacity"]
     yield _claim(question, row["memory"] <= size, f"{what}: at most {size:.5g} B", f"{row['memory']:.5g}")
     work = counted(body["model"]).work(body["global_batch"] * body["model"]["sequence"])
@@ -189,12 +193,12 @@ def _as_case(question: Question, number: int, row: "documents.RankedLayout", wha
         ("step time", row["step_time"]["expected"], demand["step_time"]["expected"]),
         ("memory", row["memory"], demand["memory"]),
     )
-    for name, told, wanted in pairs:
-        yield _claim(question, near(told, wanted), f"{what}: {name} as for a case, {wanted:.5g}", f"{told:.5g}")
+    for name, value, wanted in pairs:
+        yield _claim(question, near(value, wanted), f"{what}: {name} as for a case, {wanted:.5g}", f"{value:.5g}")
 
 
-def _claim(question: Question, met: bool, expected: str, found: object) -> Claim:  # noqa: FBT001
-    return holds(ID, met, expected, found, question.answer)
+def _claim(question: Question, met: bool, expected: str, observed: object) -> Claim:  # noqa: FBT001
+    return holds(ID, met, expected, observed, question.answer)
 
 
 CHECK = Check("dem_layouts", (ID,), observe, judge)

@@ -110,8 +110,8 @@ def tables(cells: Sequence[Cell], ranks: Sequence[KindRanking]) -> list[ReportTa
     usual = [cell for cell in cells if cell.usual]
     judged = [cell for cell in cells if cell.judged]
     varied = _varied([cell for cell in cells if not cell.judged])
-    made = [_curve(judged), _stated(cells), _gains(usual), _points(usual), _costs(usual), varied]
-    return [*made, _importance(ranks)] if ranks else made
+    all_tables = [_curve(judged), _stated(cells), _gains(usual), _points(usual), _costs(usual), varied]
+    return [*all_tables, _importance(ranks)] if ranks else all_tables
 
 
 def _curve(cells: Sequence[Cell]) -> ReportTable:
@@ -161,8 +161,8 @@ def _gains(cells: Sequence[Cell]) -> ReportTable:
     for cell in cells:
         for who, entry in cell.all.items():
             for policy in (name for name in entry[0].before if name in entry[0].after):
-                found = gains(entry, policy)
-                rows.append([cell.setting.mix, who, policy, *map(percent, found), percent(mean_gain(found))])
+                by_measure = gains(entry, policy)
+                rows.append([cell.setting.mix, who, policy, *map(percent, by_measure), percent(mean_gain(by_measure))])
     return table(
         "Gains over what was asked for, relative; the last three of each mix know what every task needs: what is "
         "needed, as little as makes each task 5 % slower, one part of their cores for all that makes them 5 % slower "
@@ -178,12 +178,12 @@ def _points(cells: Sequence[Cell]) -> ReportTable:
         for who, entry in cell.all.items():
             for policy in (name for name in entry[0].before if name in entry[0].after):
                 was = [sum(w.before[policy].four[k] for w in entry) / len(entry) for k in range(len(STATED))]
-                held = [
-                    sum(w.after[policy].held[k] - w.before[policy].held[k] for w in entry) / len(entry)
+                holdings = [
+                    sum(w.after[policy].holdings[k] - w.before[policy].holdings[k] for w in entry) / len(entry)
                     for k in range(len(RESOURCES))
                 ]
                 before = [f"{was[0]:.0f}", *(f"{100 * value:.1f}" for value in was[1:])]
-                after = [_signed(value) for value in (*points(entry, policy)[1:], *held)]
+                after = [_signed(value) for value in (*points(entry, policy)[1:], *holdings)]
                 rows.append([cell.setting.mix, who, policy, *before, *after])
     return table(
         "The same as per cent before and points added: put to use is what tasks use while they run, given away what "
@@ -221,12 +221,14 @@ def _varied(cells: Sequence[Cell]) -> ReportTable:
     rows = []
     for cell in cells:
         for who, entry in cell.all.items():
-            found = gains(entry, FIFO)
+            by_measure = gains(entry, FIFO)
             its_costs = [
                 percent(_mean(w.slower for w in entry)),
                 f"{_mean(w.dying for w in entry):.1%}".replace("%", " %"),
             ]
-            rows.append([_named(cell.setting), who, *map(percent, found), percent(mean_gain(found)), *its_costs])
+            rows.append(
+                [_named(cell.setting), who, *map(percent, by_measure), percent(mean_gain(by_measure)), *its_costs]
+            )
     return table(
         f"As loads and assumptions vary, under FIFO in the mix {next(iter(MIXES))}",
         "what is other|sizes|deployed|completed|devices|memory|mean of the four|slower|run out of memory",
@@ -250,11 +252,11 @@ def _importance(ranks: Sequence[KindRanking]) -> ReportTable:
             selected = [rank for rank in ranks if (rank.mix, rank.kind) == (mix, k)]
             if not selected:
                 continue
-            told = [f"{_mean(rank.importance[r] for rank in selected):.2f}" for r in range(len(RESOURCES))]
+            shares = [f"{_mean(rank.importance[r] for rank in selected):.2f}" for r in range(len(RESOURCES))]
             known = percent(_ERRORS[kind.name]) if kind.name in _ERRORS else "–"
             matters = RESOURCES[kind.rules] if kind.strong else "–"
             records = f"{_mean(rank.records for rank in selected):.0f}"
-            rows.append([mix, kind.name, records, *told, matters, percent(_mean(r.error for r in selected)), known])
+            rows.append([mix, kind.name, records, *shares, matters, percent(_mean(r.error for r in selected)), known])
     return table(
         "What the service says time depends on, mean over histories",
         "mix|kind|records|devices|cores|memory|what matters|stated error|error in the source",
@@ -272,13 +274,13 @@ def plots(cells: Sequence[Cell]) -> list[ReportPlot]:
     along = [cell for cell in plain if (cell.setting.over_request == 1.0) == (cell.setting.allowed == 0.0)]
     factors = sorted((c for c in along if c.setting.rate == RATE), key=lambda cell: cell.setting.over_request)
     rates = sorted((c for c in along if c.setting.over_request == OVER_REQUEST), key=lambda cell: cell.setting.rate)
-    made = []
+    drawn = []
     if len(factors) > 1:
         xs = [cell.setting.over_request for cell in factors]
-        made.append(_lines("Gain along the over-request, FIFO", "asked for ÷ needed", xs, factors))
+        drawn.append(_lines("Gain along the over-request, FIFO", "asked for ÷ needed", xs, factors))
     if len(rates) > 1:
-        made.append(_lines("Gain along the load, FIFO", "tasks an hour", [c.setting.rate for c in rates], rates))
-    return made
+        drawn.append(_lines("Gain along the load, FIFO", "tasks an hour", [c.setting.rate for c in rates], rates))
+    return drawn
 
 
 def _lines(title: str, label: str, xs: Sequence[float], cells: Sequence[Cell]) -> ReportPlot:
@@ -346,8 +348,8 @@ def observe(episode: Episode) -> SizedHistories:
     for setting, size, policies in plan:
         cells.append(player.cell(setting, size, policies))
         episode.passed(len(cells), len(plan))
-    for label, asked in player.questioner.unusual():
-        player.answered.append(AnswerFaults.of(label, asked))
+    for label, exchange in player.questioner.unusual():
+        player.answered.append(AnswerFaults.of(label, exchange))
     return SizedHistories(tuple(cells), tuple(player.answered), tuple(player.ranked))
 
 
@@ -386,8 +388,8 @@ class _Player:
         beside: dict[str, list[Window]] = {name: [] for name in BESIDE}
         for history in range(histories):
             numbers = range(history * windows, (history + 1) * windows)
-            asked, drawn, given = self.questioner.ask(setting, history, numbers)
-            self._keep(setting, asked)
+            exchange, drawn, given = self.questioner.ask(setting, history, numbers)
+            self._keep(setting, exchange)
             for number, tasks, item in zip(numbers, drawn, given, strict=True):
                 before, others = self._known(setting, number, tasks, policies)
                 service.append(score(number, tasks, item, policies, before))
@@ -413,16 +415,16 @@ class _Player:
         key = self.questioner.seed, setting, number, tuple(policies), self.full
         return _KNOWN.of(key, found)
 
-    def _keep(self, setting: Setting, asked: SizingExchange) -> None:
+    def _keep(self, setting: Setting, exchange: SizingExchange) -> None:
         label = f"{setting.mix}, over-request {setting.over_request:g}"
-        self.answered.append(AnswerFaults.of(label, asked))
-        if not asked.amiss and setting == Setting(setting.mix):
-            self.ranked += ranked(setting.mix, asked)
+        self.answered.append(AnswerFaults.of(label, exchange))
+        if not exchange.amiss and setting == Setting(setting.mix):
+            self.ranked += ranked(setting.mix, exchange)
 
 
 def _beside(tasks: Tasks, allowed: float) -> dict[str, Numbers]:
-    made = (right_sizing.ideal(tasks), right_sizing.tolerant(tasks, allowed), right_sizing.at_one_rate(tasks, allowed))
-    return dict(zip(BESIDE, made, strict=True))
+    sizes = (right_sizing.ideal(tasks), right_sizing.tolerant(tasks, allowed), right_sizing.at_one_rate(tasks, allowed))
+    return dict(zip(BESIDE, sizes, strict=True))
 
 
 def judge(o: SizedHistories) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ class SizedWindow:
     """
 
     four: Four
-    held: tuple[float, ...]
+    holdings: tuple[float, ...]
     arrived: int
     died: int
     lost: float
@@ -268,9 +268,9 @@ class SizingExchange:
             return self.answer.brief
         if not schema.is_valid("SizingReport", self.answer.json, reader=True):
             return "not a valid sizing report"
-        told = [row["task"] for row in self.answer.json["tasks"]]
-        if told != [task["id"] for task in self.tasks]:
-            return f"{len(told)} sizes are not one for each of {len(self.tasks)} tasks in their order"
+        names = [row["task"] for row in self.answer.json["tasks"]]
+        if names != [task["id"] for task in self.tasks]:
+            return f"{len(names)} sizes are not one for each of {len(self.tasks)} tasks in their order"
         return ""
 
     @property
@@ -316,8 +316,8 @@ class Questioner:
             for number, tasks in zip(windows, drawn, strict=True)
             for row in right_sizing.requests(tasks, names, f"t{number}-")
         ]
-        asked = replace(self._asked(ran, wanted, setting.allowed), kinds=tuple(names))
-        return asked, drawn, _given(asked, drawn)
+        exchange = replace(self._asked(ran, wanted, setting.allowed), kinds=tuple(names))
+        return exchange, drawn, _given(exchange, drawn)
 
     def unusual(self) -> list[tuple[str, SizingExchange]]:
         """Questions at the edge: kinds that never ran, tasks without accelerators, no history at all."""
@@ -351,11 +351,11 @@ class Questioner:
         return SizingExchange(wanted, (), ALLOWED if allowed is None else allowed, answer)
 
 
-def _given(asked: SizingExchange, drawn: Sequence[Tasks]) -> list[Numbers]:
+def _given(exchange: SizingExchange, drawn: Sequence[Tasks]) -> list[Numbers]:
     """Sizes by window."""
-    if asked.amiss:
+    if exchange.amiss:
         return [tasks.requested for tasks in drawn]
-    sizes = right_sizing.numbers(asked.answer.json["tasks"])
+    sizes = right_sizing.numbers(exchange.answer.json["tasks"])
     starts = np.cumsum([0, *(len(tasks) for tasks in drawn)])
     return [
         np.minimum(sizes[start : start + len(tasks)], tasks.requested)
@@ -394,10 +394,10 @@ class AnswerFaults:
     answer: Answer
 
     @classmethod
-    def of(cls, label: str, asked: SizingExchange) -> "AnswerFaults":
+    def of(cls, label: str, exchange: SizingExchange) -> "AnswerFaults":
         """Look at an exchange."""
-        faults = () if asked.amiss else tuple(_faults(asked))[:3]
-        return cls(label, asked.amiss, faults, asked.answer)
+        faults = () if exchange.amiss else tuple(_faults(exchange))[:3]
+        return cls(label, exchange.amiss, faults, exchange.answer)
 
 
 @dataclass(frozen=True)
@@ -427,24 +427,24 @@ class KindRanking:
         return all(self.importance[first] > value for k, value in enumerate(self.importance) if k != first)
 
 
-def ranked(mix: str, asked: SizingExchange) -> list[KindRanking]:
+def ranked(mix: str, exchange: SizingExchange) -> list[KindRanking]:
     """What an answer says of the kinds that are told of in it."""
     return [
         KindRanking(
             mix,
-            asked.kinds.index(row["kind"]),
+            exchange.kinds.index(row["kind"]),
             (float(row["devices"]), float(row["cores"]), float(row["memory"])),
             float(row["error"]),
             int(row["records"]),
-            asked.answer,
+            exchange.answer,
         )
-        for row in asked.importance
-        if row["kind"] in asked.kinds
+        for row in exchange.importance
+        if row["kind"] in exchange.kinds
     ]
 
 
-def _faults(asked: SizingExchange) -> Iterator[str]:
-    for task, size in asked.rows:
+def _faults(exchange: SizingExchange) -> Iterator[str]:
+    for task, size in exchange.rows:
         asks: Mapping[str, Any] = task["requested"]
         gets: Mapping[str, Any] = size["recommended"]
         for name in RESOURCES:
@@ -453,11 +453,11 @@ def _faults(asked: SizingExchange) -> Iterator[str]:
                 yield f"{task['id']}: {given:g} of {name}, which is more than the {wanted:g} asked for"
             if wanted > 0.0 and given <= 0.0:
                 yield f"{task['id']}: nothing of {name}, of which it asks for {wanted:g}"
-        if size["slow_down"] > asked.allowed + _ROUNDING:
-            yield f"{task['id']}: slower by {size['slow_down']:g}, where {asked.allowed:g} is allowed"
-    told = [row["kind"] for row in asked.importance]
-    if told != sorted(asked.kinds):
-        yield f"importance is told of {told}, the kinds that ran are {sorted(asked.kinds)}"
+        if size["slow_down"] > exchange.allowed + _ROUNDING:
+            yield f"{task['id']}: slower by {size['slow_down']:g}, where {exchange.allowed:g} is allowed"
+    kinds = [row["kind"] for row in exchange.importance]
+    if kinds != sorted(exchange.kinds):
+        yield f"importance is told of {kinds}, the kinds that ran are {sorted(exchange.kinds)}"
 
 
 def of_answers(answered: Sequence[AnswerFaults], ranks: Sequence[KindRanking]) -> Iterator[Claim]:
@@ -507,14 +507,14 @@ def of_costs(mixes: Mapping[str, Sequence[Window]], nothing: Sequence[Window]) -
 def _vanished(windows: Sequence[Window]) -> Claim:
     """The least change of sizes makes another schedule, with some per cent more or fewer tasks: chance is left out."""
     before, after = ([entry[FIFO].four[0] for entry in side] for side in _sides(windows))
-    found = quotient([Stratum((after,), (before,))])
-    low, high = found.lower(LEVEL / 2.0) - 1.0, found.upper(LEVEL / 2.0) - 1.0
+    change = quotient([Stratum((after,), (before,))])
+    low, high = change.lower(LEVEL / 2.0) - 1.0, change.upper(LEVEL / 2.0) - 1.0
     return holds(
         FIGURE,
         low <= VANISHED and high >= -VANISHED,
         f"the gain in deployed tasks is not shown to exceed {VANISHED:.0%} where nothing is asked for in excess and no "
         "slow-down is allowed, nor the loss",
-        f"{found.estimate - 1.0:+.1%}, between {low:+.1%} and {high:+.1%} over {found.n} windows",
+        f"{change.estimate - 1.0:+.1%}, between {low:+.1%} and {high:+.1%} over {change.n} windows",
     )
 
 

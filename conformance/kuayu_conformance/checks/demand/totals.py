@@ -15,7 +15,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.demand.demand_requests import (
     KINDS,
     DemandExchange,
-    asked,
+    ask_demands,
     case,
     counted,
     devices,
@@ -50,7 +50,7 @@ class Rung:
 
 def ladders(chance: Random, machine: str) -> tuple[Rung, ...]:
     """Ladders for dense models of two kinds, without fused attention."""
-    found = []
+    rungs = []
     for kind in ("plain", "grouped"):
         of = model(chance, kind)
         base = {
@@ -72,54 +72,60 @@ def ladders(chance: Random, machine: str) -> tuple[Rung, ...]:
                 case(name, of, cast("documents.ParallelStrategy", {**base, what: value}), machine)
                 for name, value in steps
             )
-            found.append(Rung(what, values, cases))
-    return tuple(found)
+            rungs.append(Rung(what, values, cases))
+    return tuple(rungs)
 
 
-def lawful(rungs: Sequence[Rung], asked: DemandExchange) -> Iterator[Finding]:
+def lawful(rungs: Sequence[Rung], exchange: DemandExchange) -> Iterator[Finding]:
     """Claims about every ladder."""
     for rung in rungs:
-        yield from _LAWS[rung.what](rung, [asked.demands[case["id"]] for case in rung.cases], asked)
+        yield from _LAWS[rung.what](rung, [exchange.demands[case["id"]] for case in rung.cases], exchange)
 
 
-def _tensor(rung: Rung, rows: "Sequence[documents.TrainingDemand]", asked: DemandExchange) -> Iterator[Finding]:
+def _tensor(rung: Rung, rows: "Sequence[documents.TrainingDemand]", exchange: DemandExchange) -> Iterator[Finding]:
     sizes = [part(row, "parameters") for row in rows]
-    found = _listed(rung, sizes)
+    observed = _listed(rung, sizes)
     fallen = all(after <= before * (1 + SLIGHTLY) for before, after in pairwise(sizes))
-    yield holds(REQUIREMENT, fallen, "more tensor parallelism never raises memory of parameters", found, asked.answer)
+    yield holds(
+        REQUIREMENT, fallen, "more tensor parallelism never raises memory of parameters", observed, exchange.answer
+    )
     divided = 0 < sizes[-1] < sizes[0] / 2
-    yield holds(REQUIREMENT, divided, "eight share their layers: less than half the memory of one", found, asked.answer)
+    yield holds(
+        REQUIREMENT, divided, "eight share their layers: less than half the memory of one", observed, exchange.answer
+    )
 
 
-def _sharding(rung: Rung, rows: "Sequence[documents.TrainingDemand]", asked: DemandExchange) -> Iterator[Finding]:
+def _sharding(rung: Rung, rows: "Sequence[documents.TrainingDemand]", exchange: DemandExchange) -> Iterator[Finding]:
     states = [part(row, "optimizer") for row in rows]
     for value, state in list(zip(rung.values, states, strict=True))[1:]:
         expected = (
             f"sharding {value} divides memory of the optimiser by {REPLICAS} replicas: {states[0] / REPLICAS:.5g}"
         )
         fine = state > 0 and near(state, states[0] / REPLICAS)
-        yield holds(REQUIREMENT, fine, expected, f"{state:.5g}", asked.answer)
+        yield holds(REQUIREMENT, fine, expected, f"{state:.5g}", exchange.answer)
     for name, first in (("gradients", 2), ("parameters", 3)):
         sizes = [part(row, name) for row in rows]
-        kept = all(near(size, sizes[0], SLIGHTLY) for size in sizes[1:first])
+        unchanged = all(near(size, sizes[0], SLIGHTLY) for size in sizes[1:first])
         less = all(size < sizes[0] for size in sizes[first:])
         expected = f"memory of {name} falls from sharding {first} on, and not before"
-        yield holds(REQUIREMENT, kept and less, expected, _listed(rung, sizes), asked.answer)
+        yield holds(REQUIREMENT, unchanged and less, expected, _listed(rung, sizes), exchange.answer)
 
 
-def _recomputation(rung: Rung, rows: "Sequence[documents.TrainingDemand]", asked: DemandExchange) -> Iterator[Finding]:
+def _recomputation(
+    rung: Rung, rows: "Sequence[documents.TrainingDemand]", exchange: DemandExchange
+) -> Iterator[Finding]:
     sizes = [part(row, "activations") for row in rows]
     falling = sizes[0] > sizes[1] > sizes[2] > 0
     expected = "memory of activations falls from none over selective to full recomputation"
-    yield holds(REQUIREMENT, falling, expected, _listed(rung, sizes), asked.answer)
+    yield holds(REQUIREMENT, falling, expected, _listed(rung, sizes), exchange.answer)
     own = counted(rung.cases[0]["model"])
     layers = own.layer_work + own.score_work
     more = {"none": 0.0, "selective": own.score_work, "full": layers}
     for value, row in zip(rung.values, rows, strict=True):
         share = 1 + more[str(value)] / (3 * own.forward)
-        found = row["executed_work"] / row["work"]
+        share_of_work = row["executed_work"] / row["work"]
         expected = f"executed work with recomputation {value}: {share:.4f} of the model's"
-        yield holds(REQUIREMENT, near(found, share), expected, f"{found:.4f}", asked.answer)
+        yield holds(REQUIREMENT, near(share_of_work, share), expected, f"{share_of_work:.4f}", exchange.answer)
 
 
 def _listed(rung: Rung, sizes: Sequence[float]) -> str:
@@ -218,71 +224,83 @@ class DemandCase:
         return peaks["bf16"] if "bf16" in peaks else peaks["fp16"]
 
 
-def every(asked: DemandExchange) -> list[DemandCase]:
+def every(exchange: DemandExchange) -> list[DemandCase]:
     """Cases with their demands."""
-    machines = {entry["id"]: entry for entry in asked.body["hardware"]}
-    return [DemandCase(case, asked.demands[case["id"]], machines[case["hardware"]]) for case in asked.body["cases"]]
+    machines = {entry["id"]: entry for entry in exchange.body["hardware"]}
+    return [
+        DemandCase(case, exchange.demands[case["id"]], machines[case["hardware"]]) for case in exchange.body["cases"]
+    ]
 
 
-def counts(asked: DemandExchange) -> Iterator[Finding]:
+def counts(exchange: DemandExchange) -> Iterator[Finding]:
     """Parameters, work and accelerators are those that a count of the structure gives."""
     published = {str(sorted(of.items(), key=str)): (name, size) for name, (of, size) in ANCHORS.items()}
-    for entry in every(asked):
+    for entry in every(exchange):
         own, row, spread = counted(entry.case["model"]), entry.demand, entry.case["strategy"]
-        yield _close(asked, entry, "parameters", row["parameters"], own.parameters)
-        yield _close(asked, entry, "active_parameters", row["active_parameters"], own.active)
-        yield _close(asked, entry, "work", row["work"], own.work(entry.tokens))
+        yield _close(exchange, entry, "parameters", row["parameters"], own.parameters)
+        yield _close(exchange, entry, "active_parameters", row["active_parameters"], own.active)
+        yield _close(exchange, entry, "work", row["work"], own.work(entry.tokens))
         least = own.executed(entry.tokens, spread.get("recomputation", "none"))
         # Fused attention may compute its scores once more in the backward pass; that is allowed to count.
         most = least + (entry.tokens * own.score_work if spread.get("fused_attention", True) else 0.0)
-        found = row["executed_work"]
-        inside = least * (1 - HUNDREDTH) <= found <= most * (1 + HUNDREDTH)
+        observed = row["executed_work"]
+        inside = least * (1 - HUNDREDTH) <= observed <= most * (1 + HUNDREDTH)
         yield holds(
-            REQUIREMENT, inside, f"executed work of {entry.case['id']}: {least:.5g} to {most:.5g}", found, asked.answer
+            REQUIREMENT,
+            inside,
+            f"executed work of {entry.case['id']}: {least:.5g} to {most:.5g}",
+            observed,
+            exchange.answer,
         )
         number = devices(spread)
-        yield holds(REQUIREMENT, row["devices"] == number, f"{number} accelerators", row["devices"], asked.answer)
+        yield holds(REQUIREMENT, row["devices"] == number, f"{number} accelerators", row["devices"], exchange.answer)
         key = str(sorted(entry.case["model"].items(), key=str))
         if key in published:
             name, size = published[key]
-            found = row["parameters"]
-            yield holds(REQUIREMENT, near(found, size), f"{name}: {size:.5g} parameters", f"{found:.5g}", asked.answer)
+            observed = row["parameters"]
+            yield holds(
+                REQUIREMENT, near(observed, size), f"{name}: {size:.5g} parameters", f"{observed:.5g}", exchange.answer
+            )
 
 
-def hangs_together(asked: DemandExchange) -> Iterator[Finding]:
+def hangs_together(exchange: DemandExchange) -> Iterator[Finding]:
     """Sums, utilisation, intervals, and which parallelism has traffic."""
-    coverage = asked.body.get("coverage", 0.9)
-    for entry in every(asked):
+    coverage = exchange.body.get("coverage", 0.9)
+    for entry in every(exchange):
         row, spread = entry.demand, entry.case["strategy"]
-        yield _close(asked, entry, "sum of memory parts", sum(p["size"] for p in row["memory_parts"]), row["memory"])
-        told = [p["part"] for p in row["memory_parts"]]
-        yield holds(REQUIREMENT, len(set(told)) == len(told), "each part of memory once", told, asked.answer)
+        yield _close(exchange, entry, "sum of memory parts", sum(p["size"] for p in row["memory_parts"]), row["memory"])
+        parts = [p["part"] for p in row["memory_parts"]]
+        yield holds(REQUIREMENT, len(set(parts)) == len(parts), "each part of memory once", parts, exchange.answer)
         time = row["step_time"]
         if time["expected"] > 0:
             share = row["work"] / (time["expected"] * devices(spread) * entry.sixteen)
-            yield _close(asked, entry, "utilisation", row["utilisation"], share)
+            yield _close(exchange, entry, "utilisation", row["utilisation"], share)
         ordered = 0 < time["low"] <= time["expected"] <= time["high"] and time["coverage"] == coverage
-        yield holds(REQUIREMENT, ordered, f"an interval of {coverage} about the expected time", time, asked.answer)
+        yield holds(REQUIREMENT, ordered, f"an interval of {coverage} about the expected time", time, exchange.answer)
         sent: set[str] = {flow["dimension"] for flow in row["traffic"] if flow["size"] > 0}
         sizes: Mapping[str, Any] = spread
         alone = {name for name in _DIMENSIONS if sizes.get(name, 1) == 1}
         if spread.get("context", 1) > 1:
             alone.discard("data")  # parts of the sequence exchange gradients too
         idle = sorted(sent & alone)
-        yield holds(REQUIREMENT, not idle, "no traffic of a parallelism that has one member", idle, asked.answer)
+        yield holds(REQUIREMENT, not idle, "no traffic of a parallelism that has one member", idle, exchange.answer)
         silent = sorted(name for name in _DIMENSIONS if sizes.get(name, 1) > 1 and name not in sent)
         yield holds(
-            REQUIREMENT, not silent, "traffic of every parallelism that has several members", silent, asked.answer
+            REQUIREMENT, not silent, "traffic of every parallelism that has several members", silent, exchange.answer
         )
 
 
-def tiles(asked: DemandExchange) -> Iterator[Finding]:
+def tiles(exchange: DemandExchange) -> Iterator[Finding]:
     """Segments cover the step without a gap, and carry the traffic."""
-    for entry in every(asked):
+    for entry in every(exchange):
         name, row = entry.case["id"], entry.demand
         segments = row.get("segments") or []
         yield holds(
-            REQUIREMENT, bool(segments), f"the inside of a step of {name}, which was asked for", segments, asked.answer
+            REQUIREMENT,
+            bool(segments),
+            f"the inside of a step of {name}, which was asked for",
+            segments,
+            exchange.answer,
         )
         if not segments:
             continue
@@ -293,31 +311,33 @@ def tiles(asked: DemandExchange) -> Iterator[Finding]:
                 gaps.append(f"{segment['activity']} at {segment['begin']:.6g} s, not at {position:.6g} s")
             position = segment["begin"] + segment["duration"]
         yield holds(
-            REQUIREMENT, not gaps, f"segments of {name} one after the other from nought", gaps[:3], asked.answer
+            REQUIREMENT, not gaps, f"segments of {name} one after the other from nought", gaps[:3], exchange.answer
         )
-        yield _close(asked, entry, "end of the last segment", position, expected)
-        yield from _carried(asked, entry, segments)
+        yield _close(exchange, entry, "end of the last segment", position, expected)
+        yield from _carried(exchange, entry, segments)
 
 
-def _carried(asked: DemandExchange, each: DemandCase, segments: "list[documents.StepSegment]") -> Iterator[Finding]:
+def _carried(
+    exchange: DemandExchange, demand_case: DemandCase, segments: "list[documents.StepSegment]"
+) -> Iterator[Finding]:
     carried: dict[str, float] = {}
     for segment in segments:
         for flow in segment["traffic"]:
             carried[flow["link"]] = carried.get(flow["link"], 0.0) + flow["flow"] * segment["duration"]
     sent: dict[str, float] = {}
-    for row in each.demand["traffic"]:
+    for row in demand_case.demand["traffic"]:
         sent[row["link"]] = sent.get(row["link"], 0.0) + row["size"]
     for link in sorted(carried.keys() | sent.keys()):
         some, all_of_it = carried.get(link, 0.0), sent.get(link, 0.0)
         # Segments are means over accelerators, traffic is that of the one which sends most.
         fine = some <= all_of_it * (1 + TWENTIETH) and (some > 0 or all_of_it == 0)
-        expected = f"{each.case['id']}: segments carry traffic of links {link}, no more than {all_of_it:.5g} B"
-        yield holds(REQUIREMENT, fine, expected, f"{some:.5g} B", asked.answer)
+        expected = f"{demand_case.case['id']}: segments carry traffic of links {link}, no more than {all_of_it:.5g} B"
+        yield holds(REQUIREMENT, fine, expected, f"{some:.5g} B", exchange.answer)
 
 
-def _close(asked: DemandExchange, each: DemandCase, name: str, found: float, wanted: float) -> Claim:
-    expected = f"{name} of {each.case['id']} ({_described(each.case['model'])}): {wanted:.5g} to 1 %"
-    return holds(REQUIREMENT, near(found, wanted, HUNDREDTH), expected, f"{found:.5g}", asked.answer)
+def _close(exchange: DemandExchange, demand_case: DemandCase, name: str, value: float, wanted: float) -> Claim:
+    expected = f"{name} of {demand_case.case['id']} ({_described(demand_case.case['model'])}): {wanted:.5g} to 1 %"
+    return holds(REQUIREMENT, near(value, wanted, HUNDREDTH), expected, f"{value:.5g}", exchange.answer)
 
 
 def _described(model: Mapping[str, object]) -> str:
@@ -392,7 +412,7 @@ def _ask(
     chance = episode.random
     listed = {"hardware": chance.sample(machines, len(machines)), "cases": chance.sample(cases, len(cases))}
     body = {"revision": revision(episode), **listed, **members}
-    return asked(episode, cast("documents.TrainingDemandRequest", body))
+    return ask_demands(episode, cast("documents.TrainingDemandRequest", body))
 
 
 def _case(
@@ -465,19 +485,21 @@ def _fitting(observation: DemandAnswers) -> Iterator[Finding]:
             row, size = asked_for.demands[training["id"]], sizes[training["hardware"]]
             fits = row["memory"] <= size
             expected = f"fits exactly where {row['memory']:.4g} B ≤ {size:.4g} B, since the layout divides"
-            found = f"fits: {row['fits']}, obstacles: {row['obstacles']}"
-            yield holds("DEM-004", row["fits"] is fits, expected, found, asked_for.answer)
-            told = bool(row["obstacles"]) is not row["fits"]
-            yield holds("DEM-004", told, "obstacles where it cannot run, and nowhere else", found, asked_for.answer)
+            observed = f"fits: {row['fits']}, obstacles: {row['obstacles']}"
+            yield holds("DEM-004", row["fits"] is fits, expected, observed, asked_for.answer)
+            consistent = bool(row["obstacles"]) is not row["fits"]
+            yield holds(
+                "DEM-004", consistent, "obstacles where it cannot run, and nowhere else", observed, asked_for.answer
+            )
     for name, more in observation.roomy.items():
         fits = observation.tight.demands[name]["fits"]
         expected = f"with {SPARE:.0%} {'more' if more else 'less'} memory than was told, it fits: {more}"
         yield holds("DEM-004", fits is more, expected, fits, observation.tight.answer)
     for name, why in observation.why.items():
         row = observation.broken.demands[name]
-        found = f"fits: {row['fits']}, obstacles: {row['obstacles']}"
+        observed = f"fits: {row['fits']}, obstacles: {row['obstacles']}"
         yield holds(
-            "DEM-004", not row["fits"] and bool(row["obstacles"]), f"{why}: told", found, observation.broken.answer
+            "DEM-004", not row["fits"] and bool(row["obstacles"]), f"{why}: told", observed, observation.broken.answer
         )
 
 

@@ -13,7 +13,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.demand.demand_requests import (
     NODE,
     DemandExchange,
-    asked,
+    ask_demands,
     case,
     counted,
     hardware,
@@ -52,13 +52,13 @@ def in_vain(plan: Sequence[Occupancy], use: Sequence[Occupancy], node: int) -> f
     total, before = 0.0, 0.0
     for end in ends:
         middle = (before + end) / 2
-        held = ceil(_at(plan, middle) / node) * node
-        total += abs(held - _at(use, middle)) * (end - before)
+        devices = ceil(_devices_at(plan, middle) / node) * node
+        total += abs(devices - _devices_at(use, middle)) * (end - before)
         before = end
     return total
 
 
-def _at(course: Sequence[Occupancy], instant: float) -> int:
+def _devices_at(course: Sequence[Occupancy], instant: float) -> int:
     for item, end in zip(course, accumulate(entry.seconds for entry in course), strict=True):
         if instant < end:
             return item.devices
@@ -102,8 +102,8 @@ def observe(episode: Episode) -> PhaseDemands:
                 apart[training["id"], number] = own
     alone = list(apart.values())
     return PhaseDemands(
-        asked(episode, {"revision": revision(episode), "hardware": machines, "cases": cases}),
-        asked(
+        ask_demands(episode, {"revision": revision(episode), "hardware": machines, "cases": cases}),
+        ask_demands(
             episode,
             {"revision": revision(episode), "hardware": machines, "cases": chance.sample(alone, len(alone))},
         ),
@@ -156,14 +156,14 @@ def judge(observation: PhaseDemands) -> Iterable[Finding]:
             yield holds(ID, False, "a demand of every case, in their order", entry.amiss, entry.answer)
             return
     for training in observation.whole.body["cases"]:
-        told = observation.whole.demands[training["id"]].get("phases") or []
-        order = [row["phase"] for row in told]
+        phases = observation.whole.demands[training["id"]].get("phases") or []
+        order = [row["phase"] for row in phases]
         wanted = [phase["phase"] for phase in training["phases"]]
         yield _claim(observation, order == wanted, f"phases {wanted} of {training['id']}", order)
         if order == wanted:
-            for number, (phase, row) in enumerate(zip(training["phases"], told, strict=True)):
+            for number, (phase, row) in enumerate(zip(training["phases"], phases, strict=True)):
                 yield from _phase(observation, training, phase, row, observation.names.get((training["id"], number)))
-            yield _mismatch(observation, training, told)
+            yield _mismatch(observation, training, phases)
 
 
 def _phase(
@@ -197,12 +197,12 @@ def _phase(
 
 
 def _mismatch(
-    observation: PhaseDemands, training: "documents.TrainingCase", told: "list[documents.PhaseDemand]"
+    observation: PhaseDemands, training: "documents.TrainingCase", phases: "list[documents.PhaseDemand]"
 ) -> Claim:
     """Accelerators held and of no use, or of use and not held: by the phases told, and where a job holds all."""
-    planned = [Occupancy(row["devices"], row["duration"]) for row in told]
+    planned = [Occupancy(row["devices"], row["duration"]) for row in phases]
     true = []
-    for number, (phase, row) in enumerate(zip(training["phases"], told, strict=True)):
+    for number, (phase, row) in enumerate(zip(training["phases"], phases, strict=True)):
         own = on_its_own(training, phase, "")["strategy"]
         alone = observation.names.get((training["id"], number))
         step = observation.alone.demands[alone]["step_time"]["expected"] if alone else row["step_time"]
@@ -216,8 +216,8 @@ def _mismatch(
     return _claim(observation, by_phase <= TENTH * without and without > 0, expected, f"{by_phase:.4g}")
 
 
-def _claim(observation: PhaseDemands, met: bool, expected: str, found: object) -> Claim:  # noqa: FBT001
-    return holds(ID, met, expected, found, observation.whole.answer)
+def _claim(observation: PhaseDemands, met: bool, expected: str, observed: object) -> Claim:  # noqa: FBT001
+    return holds(ID, met, expected, observed, observation.whole.answer)
 
 
 CHECK = Check("dem_phases", (ID,), observe, judge)

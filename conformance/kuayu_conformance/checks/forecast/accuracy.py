@@ -85,8 +85,8 @@ def _of_set(episode: Episode, name: str, clusters: Mapping[str, NDArray[np.float
     for number in range(ORIGINS):
         step = past + span * number + episode.random.randrange(span)
         request = _request(names, name, clusters, step)
-        told = said(episode.ask_patiently("POST", FORECASTS, request), request)
-        for (cluster, values), points in zip(clusters.items(), told or [], strict=False):
+        forecasts = said(episode.ask_patiently("POST", FORECASTS, request), request)
+        for (cluster, values), points in zip(clusters.items(), forecasts or [], strict=False):
             for horizon, (expected, _) in zip(HORIZONS, points, strict=True):
                 ahead = int(horizon / STEP)
                 others = baselines.simple(values[: step + 1], ahead)
@@ -123,7 +123,7 @@ PARTS = {
     "waiting": "waited for in domains",
     "submitted": "submitted in domains within a minute",
 }
-_YARDSTICKS = (*SIMPLE, PLAN)
+_BASELINES = (*SIMPLE, PLAN)
 
 
 def exhibits(rows: Sequence[Row], seed: str) -> tuple[list[ReportTable], list[ReportPlot]]:
@@ -137,11 +137,11 @@ def _by_domain(rows: Sequence[Row], seed: str) -> ReportTable:
     cells = []
     for label in dict.fromkeys(row.domain for row in rows):
         selected = [row for row in rows if row.domain == label]
-        told = [percent(accuracy(selected, name)) for name in _YARDSTICKS]
+        accuracies = [percent(accuracy(selected, name)) for name in _BASELINES]
         cells.append(
-            [label, str(len(selected)), percent(accuracy(selected)), *told, _skill(selected, f"{seed} {label}")]
+            [label, str(len(selected)), percent(accuracy(selected)), *accuracies, _skill(selected, f"{seed} {label}")]
         )
-    columns = f"domain|forecasts|service|{'|'.join(_YARDSTICKS)}|less error than last value, 5-95 %"
+    columns = f"domain|forecasts|service|{'|'.join(_BASELINES)}|less error than last value, 5-95 %"
     return table(f"Accuracy by domain, {_ahead(rows)}", columns, cells)
 
 
@@ -150,9 +150,9 @@ def _by_change(rows: Sequence[Row], seed: str) -> ReportTable:
     for known, label in ((True, "known"), (False, "not known")):
         selected = [row for row in rows if row.change is known]
         if selected:
-            told = [percent(accuracy(selected, name)) for name in (LAST, PLAN)]
+            accuracies = [percent(accuracy(selected, name)) for name in (LAST, PLAN)]
             share = percent(len(selected) / len(rows))
-            cells.append([label, share, percent(accuracy(selected)), *told, _skill(selected, f"{seed} {label}")])
+            cells.append([label, share, percent(accuracy(selected)), *accuracies, _skill(selected, f"{seed} {label}")])
     title = f"Accuracy by whether a change of 5 % or more within the next hour was known beforehand, {_ahead(rows)}"
     return table(title, f"change|share|service|{LAST}|{PLAN}|less error than last value, 5-95 %", cells)
 
@@ -172,29 +172,29 @@ def real_table(rows: Sequence[RealRow]) -> ReportTable:
     for name in dict.fromkeys(row.name for row in rows):
         selected = [row for row in rows if row.name == name]
         for label, of in (("all clusters", _of_all), ("worst cluster", _of_worst)):
-            told = [percent(of(selected, yardstick)) for yardstick in SIMPLE]
-            cells.append([name, label, str(len(selected)), percent(of(selected, "")), *told])
+            accuracies = [percent(of(selected, baseline)) for baseline in SIMPLE]
+            cells.append([name, label, str(len(selected)), percent(of(selected, "")), *accuracies])
     title = f"Accuracy of real series, not judged, {_minutes(rows[0].horizon)} ahead"
     return table(title, f"set|of|forecasts|service|{'|'.join(SIMPLE)}", cells)
 
 
-def _of_all(rows: Sequence[RealRow], yardstick: str) -> float | None:
+def _of_all(rows: Sequence[RealRow], baseline: str) -> float | None:
     total = sum(row.truth for row in rows)
-    missed = sum(abs((row.others[yardstick] if yardstick else row.expected) - row.truth) for row in rows)
+    missed = sum(abs((row.others[baseline] if baseline else row.expected) - row.truth) for row in rows)
     return 1.0 - missed / total if total else None
 
 
-def _of_worst(rows: Sequence[RealRow], yardstick: str) -> float | None:
+def _of_worst(rows: Sequence[RealRow], baseline: str) -> float | None:
     clusters = dict.fromkeys(row.cluster for row in rows)
-    found = [_of_all([row for row in rows if row.cluster == cluster], yardstick) for cluster in clusters]
-    return min((entry for entry in found if entry is not None), default=None)
+    accuracies = [_of_all([row for row in rows if row.cluster == cluster], baseline) for cluster in clusters]
+    return min((entry for entry in accuracies if entry is not None), default=None)
 
 
-def accuracy(rows: Iterable[Row], yardstick: str = "") -> float | None:
+def accuracy(rows: Iterable[Row], baseline: str = "") -> float | None:
     """Accuracy of the service, or of a yardstick; None where nothing came."""
     selected = list(rows)
     total = sum(row.truth for row in selected)
-    missed = sum(abs((row.others[yardstick] if yardstick else row.expected) - row.truth) for row in selected)
+    missed = sum(abs((row.others[baseline] if baseline else row.expected) - row.truth) for row in selected)
     return 1.0 - missed / total if total else None
 
 
@@ -214,7 +214,7 @@ def _fan(rows: Sequence[Row]) -> ReportPlot:
     for level in (LEVELS[0], 0.5, LEVELS[-1]):
         place = LEVELS.index(level)
         series[f"quantile {level:g}"] = lambda row, place=place: row.quantiles[place]  # type: ignore[misc]
-    points = {label: [(row.at - selected[0].at, of(row)) for row in selected] for label, of in series.items()}
+    points = {label: [(row.hour - selected[0].hour, of(row)) for row in selected] for label, of in series.items()}
     title = f"Quantiles over what came, {_ahead(rows)}: {rows[0].domain}, first world"
     return lines(title, "hours", "devices demanded", points)
 
@@ -253,24 +253,26 @@ QUICK, FULL = Size(worlds=3, days=5, origins=20), Size(worlds=8, days=7, origins
 class AccuracyForecasts:
     """What was said of worlds and of real series, and what was not answered."""
 
-    made: OriginForecasts
+    forecasts: OriginForecasts
     real: tuple[RealRow, ...] = ()
 
 
 def observe(episode: Episode) -> AccuracyForecasts:
     """Ask in worlds, and in a full run of real series as far as they are at hand."""
-    made = observe_worlds(episode, FULL if episode.settings.full else QUICK)
-    return AccuracyForecasts(made, observe_real(episode) if made.rows else ())
+    forecasts = observe_worlds(episode, FULL if episode.settings.full else QUICK)
+    return AccuracyForecasts(forecasts, observe_real(episode) if forecasts.rows else ())
 
 
 def judge(seen: AccuracyForecasts) -> Iterable[Finding]:
     """The worst domain by horizon."""
-    made = seen.made
+    forecasts = seen.forecasts
     for horizon, requirement in REQUIREMENTS.items():
-        missing = len(made.refused)
+        missing = len(forecasts.refused)
         expected = "every question is answered by forecasts of all series, horizons and levels, in order"
-        yield holds(requirement, not missing, expected, f"{missing} of {made.asked} are not", *made.refused[:1])
-        rows = [row for row in made.rows if row.horizon == horizon]
+        yield holds(
+            requirement, not missing, expected, f"{missing} of {forecasts.requests} are not", *forecasts.refused[:1]
+        )
+        rows = [row for row in forecasts.rows if row.horizon == horizon]
         if rows:
             yield _figure(requirement, rows, seen)
 

@@ -119,7 +119,7 @@ class Training:
         return bool(begin) and bool(self.answers) and begin <= self.answers[-1].place  # type: ignore[operator]
 
 
-def told(training: Training) -> list[str]:
+def recognised_phases(training: Training) -> list[str]:
     """Phases that the target told."""
     return [answer.phase for answer in training.spread]
 
@@ -135,7 +135,7 @@ def always_stable(training: Training) -> list[str]:
     return [STABLE for _ in training.spread]
 
 
-def accuracy(trainings: Iterable[Training], recogniser: Recogniser = told, *, far: bool = False) -> float:
+def accuracy(trainings: Iterable[Training], recogniser: Recogniser = recognised_phases, *, far: bool = False) -> float:
     """Share of judged steps that are right; of those away from switches where ``far``. Nought where there are none."""
     rows = [
         label == phase
@@ -146,7 +146,7 @@ def accuracy(trainings: Iterable[Training], recogniser: Recogniser = told, *, fa
     return sum(rows) / max(1, len(rows))
 
 
-def confusion(trainings: Iterable[Training], recogniser: Recogniser = told) -> Confusion:
+def confusion(trainings: Iterable[Training], recogniser: Recogniser = recognised_phases) -> Confusion:
     """Judged steps by label and phase told."""
     counts: dict[tuple[str, str], int] = {}
     for training in trainings:
@@ -164,13 +164,13 @@ def f1(counts: Confusion, phase: str) -> float:
 
 def macro_f1(counts: Confusion) -> float:
     """Mean over the phases that there are."""
-    there: Sequence[str] = [phase for phase in PHASES if any(label == phase for label, _ in counts)]
-    return sum(f1(counts, phase) for phase in there) / max(1, len(there))
+    present: Sequence[str] = [phase for phase in PHASES if any(label == phase for label, _ in counts)]
+    return sum(f1(counts, phase) for phase in present) / max(1, len(present))
 
 
 _NAMES = dict(zip(PHASES, ("warm-up", "fast convergence", "stable convergence"), strict=True))
 _RECOGNISERS: tuple[tuple[str, Recogniser], ...] = (
-    ("the target", told),
+    ("the target", recognised_phases),
     ("the definition, applied to the past alone", delayed),
     ("always stable convergence", always_stable),
 )
@@ -180,19 +180,19 @@ _DRAWN = 300
 
 def parts(trainings: Sequence[Training]) -> list[PartFigure]:
     """Accuracy by source of the curves and by phase."""
-    made = []
+    figures = []
     for source in dict.fromkeys(training.curve.source for training in trainings):
         mine = [training for training in trainings if training.curve.source == source]
         clusters = [training.right for training in mine]
         bound = mean_lower_bound(clusters, source) if len(mine) > 1 else None
-        made.append(PartFigure(source, accuracy(mine), bound, sum(map(len, clusters))))
+        figures.append(PartFigure(source, accuracy(mine), bound, sum(map(len, clusters))))
     for phase in PHASES:
-        clusters = [its for training in trainings if (its := _right_in(training, phase))]
+        clusters = [in_phase for training in trainings if (in_phase := _right_in(training, phase))]
         if clusters:
             rights = [right for cluster in clusters for right in cluster]
             bound = mean_lower_bound(clusters, phase) if len(clusters) > 1 else None
-            made.append(PartFigure(f"in {_NAMES[phase]}", sum(rights) / len(rights), bound, len(rights)))
-    return made
+            figures.append(PartFigure(f"in {_NAMES[phase]}", sum(rights) / len(rights), bound, len(rights)))
+    return figures
 
 
 def _right_in(training: Training, phase: str) -> list[float]:
@@ -236,10 +236,10 @@ def _confused(trainings: Sequence[Training]) -> ReportTable:
 def _delays(trainings: Sequence[Training]) -> ReportTable:
     rows = []
     for phase in (FAST, STABLE):
-        found = [training.delay(phase) for training in trainings if training.goes_through(phase)]
-        delays = [delay for delay in found if delay is not None]
+        all_delays = [training.delay(phase) for training in trainings if training.goes_through(phase)]
+        delays = [delay for delay in all_delays if delay is not None]
         shown = [f"{100 * quantile(delays, q):+.0f} %" if delays else "–" for q in (0.1, 0.5, 0.9)]
-        rows.append([_NAMES[phase], str(len(found)), *shown, str(len(found) - len(delays))])
+        rows.append([_NAMES[phase], str(len(all_delays)), *shown, str(len(all_delays) - len(delays))])
     columns = "into|switches|10th percentile|median|90th percentile|never, while asked"
     title = "Delay until a switch is told and stays, in parts of the step of the switch; negative where it is early"
     return table(title, columns, rows)
@@ -357,25 +357,27 @@ def observe(episode: Episode) -> PhaseForecasts:
     curves = [generated(seed, number) for number in range(extent.curves)]
     curves += _real(episode.settings.traces)
     truths = [switches(curve) for curve in curves]
-    rounds = _rounds([list(_asked(number, curve, truths[number], extent)) for number, curve in enumerate(curves)])
-    told: list[list[Recognition]] = [[] for _ in curves]
-    asked: dict[str, int] = {}
+    rounds = _rounds([list(_questions(number, curve, truths[number], extent)) for number, curve in enumerate(curves)])
+    recognitions: list[list[Recognition]] = [[] for _ in curves]
+    numbers: dict[str, int] = {}
     refused, unanswered = None, 0
     for done, questions in enumerate(rounds):
         episode.passed(done, len(rounds))
         for batch in _batches(episode, questions):
             names = _names(episode, len(batch))
-            asked |= {name: question.number for name, question in zip(names, batch, strict=True)}
+            numbers |= {name: question.number for name, question in zip(names, batch, strict=True)}
             answer = episode.ask("POST", "/v1/training-phases", _body(episode, curves, batch, names))
             said = _said(answer, names)
             if said is None:
                 refused, unanswered = refused or answer, unanswered + 1
                 continue
             for question, row in zip(batch, said, strict=True):
-                found = Recognition(question.place, question.spread, row["phase"], row["since"], row["confidence"])
-                told[question.number].append(found)
-    episode.keep_truth(lambda: {"trainings": [_whole(curve) for curve in curves], "asked": asked})
-    trainings = zip(curves, truths, told, strict=True)
+                recognition = Recognition(
+                    question.place, question.spread, row["phase"], row["since"], row["confidence"]
+                )
+                recognitions[question.number].append(recognition)
+    episode.keep_truth(lambda: {"trainings": [_whole(curve) for curve in curves], "asked": numbers})
+    trainings = zip(curves, truths, recognitions, strict=True)
     return PhaseForecasts(
         tuple(Training(curve, truth, tuple(entry)) for curve, truth, entry in trainings), refused, unanswered
     )
@@ -386,14 +388,14 @@ def _real(traces: Mapping[str, Path]) -> tuple[Curve, ...]:
     return real.curves(traces[next(iter(real.FILES))]) if real.FILES.keys() <= traces.keys() else ()
 
 
-def _asked(number: int, curve: Curve, truth: Switches, extent: Extent) -> Iterator[_Question]:
+def _questions(number: int, curve: Curve, truth: Switches, extent: Extent) -> Iterator[_Question]:
     """Points of a curve that are asked about; none so late that the end of the run plays a part in its label."""
-    told = settled(curve.steps)
-    if not told:
+    end = settled(curve.steps)
+    if not end:
         return
-    until = float(curve.steps[told - 1])
+    until = float(curve.steps[end - 1])
     spread = [until * (place + 0.5) / extent.spread for place in range(extent.spread)]
-    switched = [place for place in (truth.fast, truth.stable) if place and place < told]
+    switched = [place for place in (truth.fast, truth.stable) if place and place < end]
     around = [float(curve.steps[place]) * STRETCH**power for place in switched for power in extent.around]
     around += [float(curve.steps[place + 1]) for place in switched]
     evenly = [_place(curve, step) for step in spread]
@@ -407,22 +409,23 @@ def _place(curve: Curve, step: float) -> int:
     return max(0, int(np.searchsorted(curve.steps, step, side="right")) - 1)
 
 
-def _rounds(asked: Sequence[Sequence[_Question]]) -> list[list[_Question]]:
+def _rounds(questions_by_training: Sequence[Sequence[_Question]]) -> list[list[_Question]]:
     """Questions in the order in which they may be put: of each training one a round, the shortest stretch first."""
-    ordered = [sorted(questions, key=lambda one: (one.place, not one.spread)) for questions in asked]
+    ordered = [sorted(questions, key=lambda one: (one.place, not one.spread)) for questions in questions_by_training]
     return [
-        [questions[turn] for questions in ordered if turn < len(questions)] for turn in range(max(map(len, ordered)))
+        [questions[round_number] for questions in ordered if round_number < len(questions)]
+        for round_number in range(max(map(len, ordered)))
     ]
 
 
 def _batches(episode: Episode, questions: Sequence[_Question]) -> Iterator[list[_Question]]:
     """Questions of a round in an order of chance, as many in a request as have room."""
-    room = ROOM * episode.settings.limits.get("max_body", 1e6)
+    max_bytes = ROOM * episode.settings.limits.get("max_body", 1e6)
     batch: list[_Question] = []
     used = 0.0
     for question in episode.random.sample(list(questions), len(questions)):
         size = POINT * (question.place + 1) + ENTRY
-        if batch and (used + size > room or len(batch) == CROWD):
+        if batch and (used + size > max_bytes or len(batch) == CROWD):
             yield batch
             batch, used = [], 0.0
         batch.append(question)
@@ -470,9 +473,9 @@ def _said(answer: Answer, names: Sequence[str]) -> list[dict[str, Any]] | None:
 def judge(observation: PhaseForecasts) -> Iterable[Finding]:
     """Share of steps at which the phase is the right one."""
     if observation.refused is not None:
-        found = f"{observation.unanswered} requests were not, the first: {observation.refused.brief}"
+        observed = f"{observation.unanswered} requests were not, the first: {observation.refused.brief}"
         expected = "every request is answered by a phase for each of its curves, in their order"
-        yield Claim(REQUIREMENT, expected, False, found, observation.refused)
+        yield Claim(REQUIREMENT, expected, False, observed, observation.refused)
     trainings = [training for training in observation.trainings if training.spread]
     if not trainings:
         return

@@ -20,7 +20,7 @@ PEAKS, RESERVATIONS, PHASES = "/v1/peak-plans", "/v1/reservations", "/v1/trainin
 HOUR, DAY = 3_600.0, 86_400.0
 
 
-class Draft:
+class ForecastRequestBuilder:
     """Draws the parts of requests.
 
     Attributes:
@@ -46,8 +46,8 @@ class Draft:
     def series(self, values: list[float], *, step: float = 60.0, **members: Any) -> "documents.DemandSeries":
         """A series of what is demanded that ends now."""
         begin = -(len(values) - 1) * step
-        made = {"id": self.name(), "quantity": "demanded_devices", "begin": self.at(begin), "step": step}
-        return cast("documents.DemandSeries", {**made, "values": values, **members})
+        body = {"id": self.name(), "quantity": "demanded_devices", "begin": self.at(begin), "step": step}
+        return cast("documents.DemandSeries", {**body, "values": values, **members})
 
     def walk(self, length: int, level: int = 200, most: int = 16) -> list[float]:
         """Whole devices that go up and down."""
@@ -75,12 +75,12 @@ class Draft:
         self, periods: list[Period], submitted: float, started: float | None = None, **members: Any
     ) -> "documents.ForeseenJob":
         """A training, submitted and perhaps started so many seconds from now."""
-        made = {
+        body = {
             "id": self.name(),
             "submitted_at": self.at(submitted),
             "periods": [period_of(period) for period in periods],
             **members,
         }
         if started is not None:
-            made["started_at"] = self.at(started)
-        return cast("documents.ForeseenJob", made)
+            body["started_at"] = self.at(started)
+        return cast("documents.ForeseenJob", body)

@@ -110,7 +110,7 @@ class Row:
 
     world: int
     day: int
-    at: float
+    hour: float
     domain: str
     part: str
     tenant: int
@@ -149,7 +149,7 @@ class OriginForecasts:
 
     rows: tuple[Row, ...]
     refused: tuple[Answer, ...]
-    asked: int
+    requests: int
 
 
 def worlds(episode: Episode, size: Size) -> Iterator[tuple[int, World, Names, list[int]]]:
@@ -167,23 +167,23 @@ def observe(episode: Episode, size: Size) -> OriginForecasts:
     """Ask at every instant; nothing more once the first questions were all in vain."""
     rows: list[Row] = []
     refused: list[Answer] = []
-    asked = 0
+    requests = 0
     for number, entry, names, steps in worlds(episode, size):
         for step in steps:
             about = subjects(entry, step)
             request = forecast_request(entry, names, step, about, HORIZONS, LEVELS)
             episode.keep_truth(partial(_came, number, entry, step, about, request))
             answer = episode.ask_patiently("POST", FORECASTS, request)
-            asked += 1
-            told = said(answer, request)
-            if told is None:
+            requests += 1
+            forecasts = said(answer, request)
+            if forecasts is None:
                 refused.append(answer)
             else:
-                rows += _rows(entry, number, step, about, told)
-            if len(refused) == asked == _HOPELESS:
-                return OriginForecasts((), tuple(refused), asked)
-            episode.passed(asked, size.worlds * size.origins)
-    return OriginForecasts(tuple(rows), tuple(refused), asked)
+                rows += _rows(entry, number, step, about, forecasts)
+            if len(refused) == requests == _HOPELESS:
+                return OriginForecasts((), tuple(refused), requests)
+            episode.passed(requests, size.worlds * size.origins)
+    return OriginForecasts(tuple(rows), tuple(refused), requests)
 
 
 def _came(
@@ -220,22 +220,26 @@ def said(answer: Answer, request: "documents.ForecastRequest") -> list[list[tupl
     forecasts = answer.json["forecasts"]
     if [forecast["series"] for forecast in forecasts] != series:
         return None
-    told = []
+    by_series = []
     for item in forecasts:
         if [point["horizon"] for point in item["points"]] != list(request["horizons"]):
             return None
         if any([one["level"] for one in point["quantiles"]] != list(request["levels"]) for point in item["points"]):
             return None
-        told.append([(p["expected"], tuple(one["value"] for one in p["quantiles"])) for p in item["points"]])
-    return told
+        by_series.append([(p["expected"], tuple(one["value"] for one in p["quantiles"])) for p in item["points"]])
+    return by_series
 
 
 def _rows(
-    items: World, number: int, step: int, about: Sequence[Subject], told: list[list[tuple[float, tuple[float, ...]]]]
+    items: World,
+    number: int,
+    step: int,
+    about: Sequence[Subject],
+    forecasts: list[list[tuple[float, tuple[float, ...]]]],
 ) -> Iterator[Row]:
     """What came of the answer to one question."""
     plans = [baselines.plan(domain, step * STEP, HORIZONS) for domain in items.domains]
-    for subject, points in zip(about, told, strict=True):
+    for subject, points in zip(about, forecasts, strict=True):
         series = values(items, subject)
         label = items.domains[subject.domain].kind.label
         part = part_of(subject)
@@ -252,7 +256,7 @@ def _rows(
             yield Row(
                 world=number,
                 day=_day(step),
-                at=(step + ahead) * STEP / 3600.0,
+                hour=(step + ahead) * STEP / 3600.0,
                 domain=label,
                 part=part,
                 tenant=-1 if subject.tenant is None else subject.tenant,

@@ -81,11 +81,11 @@ def observe_reserved(episode: Episode, size: Size) -> tuple[tuple[ReservedRow, .
         for step in steps:
             request = reservation_request(row, names, step, about, HORIZON, promises)
             answer = episode.ask_patiently("POST", RESERVATIONS, request)
-            told = answer.json["reservations"] if is_answer(RESERVATIONS, answer) else []
-            if [entry["series"] for entry in told] != [series["id"] for series in request["series"]]:
+            reservations = answer.json["reservations"] if is_answer(RESERVATIONS, answer) else []
+            if [entry["series"] for entry in reservations] != [series["id"] for series in request["series"]]:
                 unanswered += 1
                 continue
-            devices = [float(item["devices"]) for item in told]
+            devices = [float(item["devices"]) for item in reservations]
             rows += _rows(row, number, step, list(zip(about, promises, devices, strict=True)))
     return tuple(rows), unanswered
 
@@ -94,9 +94,11 @@ def _draw_promises(chance: Random, count: int) -> list[float]:
     return [chance.choice(PROMISES) for _ in range(count)]
 
 
-def _rows(world: World, number: int, step: int, told: Sequence[tuple[Subject, float, float]]) -> Iterator[ReservedRow]:
+def _rows(
+    world: World, number: int, step: int, reservations: Sequence[tuple[Subject, float, float]]
+) -> Iterator[ReservedRow]:
     ahead = int(HORIZON / STEP)
-    for subject, promised, devices in told:
+    for subject, promised, devices in reservations:
         series = values(world, subject)
         needed = series[step + 1 : step + ahead + 1].max()
         seen = series[max(0, step - past(subject)) : step + 1].max()
@@ -137,7 +139,7 @@ Floats = NDArray[np.float64]
 class QuantileForecasts:
     """Forecasts, and reservations; ``unanswered`` of these were not answered as the standard says."""
 
-    made: OriginForecasts
+    forecasts: OriginForecasts
     reserved: tuple[ReservedRow, ...]
     unanswered: int = 0
 
@@ -145,22 +147,22 @@ class QuantileForecasts:
 def observe(episode: Episode) -> QuantileForecasts:
     """Ask for forecasts, then in other worlds for reservations."""
     full = episode.settings.full
-    made = observe_worlds(episode, FULL if full else QUICK)
+    forecasts = observe_worlds(episode, FULL if full else QUICK)
     reserved, unanswered = observe_reserved(episode, FULL_RESERVED if full else QUICK_RESERVED)
-    return QuantileForecasts(made, reserved, unanswered)
+    return QuantileForecasts(forecasts, reserved, unanswered)
 
 
 def judge(seen: QuantileForecasts) -> Iterable[Finding]:
     """Coverage, then reservations."""
-    missing = len(seen.made.refused)
+    missing = len(seen.forecasts.refused)
     expected = "every question is answered by forecasts of all series, horizons and levels, in order"
-    found = f"{missing} of {seen.made.asked} are not"
-    yield holds(REQUIREMENT, not missing, expected, found, *seen.made.refused[:1])
+    observed = f"{missing} of {seen.forecasts.requests} are not"
+    yield holds(REQUIREMENT, not missing, expected, observed, *seen.forecasts.refused[:1])
     expected = "every question is answered by a reservation for every tenant, in order"
     yield holds(REQUIREMENT, not seen.unanswered, expected, f"{seen.unanswered} are not")
     if seen.reserved:
         yield from _promises(seen.reserved)
-    rows = [row for row in seen.made.rows if row.part in {"domain", "tenant"}]
+    rows = [row for row in seen.forecasts.rows if row.part in {"domain", "tenant"}]
     if rows:
         yield _figure(rows, seen)
 
@@ -176,8 +178,8 @@ def _promises(rows: Sequence[ReservedRow]) -> Iterator[Finding]:
         expected = (
             f"tenants need more than is reserved for them in no more than {percent(promised)} of cases, as promised"
         )
-        found = f"in {percent(ratio(totals))}, in {percent(low)} at least"
-        yield holds(REQUIREMENT, low <= promised + _CRUMB, expected, found)
+        observed = f"in {percent(ratio(totals))}, in {percent(low)} at least"
+        yield holds(REQUIREMENT, low <= promised + _CRUMB, expected, observed)
     ours, most = (sum(entry) for entry in zip(*((row.reserved, row.seen) for row in rows), strict=True))
     expected = "less is reserved than the most that was seen of each tenant"
     yield holds(REQUIREMENT, ours < most, expected, f"{ours:.0f} devices against {most:.0f}")
@@ -211,11 +213,11 @@ def _figure(rows: Sequence[Row], seen: QuantileForecasts) -> Figure:
 
 def deviation(rows: Sequence[Row]) -> float:
     """Mean over levels of how far a level is from being kept."""
-    below, upto = _kept(rows)
+    below, upto = _bounds_of_cover(rows)
     return float(_away(below.mean(axis=0), upto.mean(axis=0)))
 
 
-def _kept(rows: Sequence[Row]) -> tuple[Floats, Floats]:
+def _bounds_of_cover(rows: Sequence[Row]) -> tuple[Floats, Floats]:
     """By row and level, the least and the most that a case counts as one that does not exceed the quantile.
 
     It is one or nought but where what came is the quantile, in whole devices. Then the forecast lays some probability
@@ -224,14 +226,14 @@ def _kept(rows: Sequence[Row]) -> tuple[Floats, Floats]:
     """
     truth = np.array([row.truth for row in rows])[:, None]
     # what lies half a device beside a whole number means it
-    told = np.rint(np.minimum(np.array([row.quantiles for row in rows]), 1e15))
+    quantiles = np.rint(np.minimum(np.array([row.quantiles for row in rows]), 1e15))
     levels, edges = np.array(LEVELS), np.array([0.0, *LEVELS, 1.0])
-    first, beyond = ((told < truth).sum(axis=1), (told <= truth).sum(axis=1))
+    first, beyond = ((quantiles < truth).sum(axis=1), (quantiles <= truth).sum(axis=1))
     begin_least, begin_most = edges[first][:, None], edges[np.minimum(first + 1, len(LEVELS))][:, None]
     end_least, end_most = edges[beyond][:, None], edges[beyond + 1][:, None]
-    on_it = told == truth
-    least = np.where(on_it, _part(levels, begin_most, end_most), told > truth)
-    most = np.where(on_it, _part(levels, begin_least, end_least), told > truth)
+    on_it = quantiles == truth
+    least = np.where(on_it, _part(levels, begin_most, end_most), quantiles > truth)
+    most = np.where(on_it, _part(levels, begin_least, end_least), quantiles > truth)
     return least, most
 
 
@@ -253,14 +255,14 @@ def _deviation_bound(rows: Sequence[Row], seed: str) -> float:
     """One-sided upper bound of the deviation; no less than the deviation itself."""
     blocks = sorted({row.block for row in rows})
     place = {block: number for number, block in enumerate(blocks)}
-    below, upto = _kept(rows)
+    below, upto = _bounds_of_cover(rows)
     sums = np.zeros((len(blocks), 2 * len(LEVELS) + 1))
     for row, less, no_more in zip(rows, below, upto, strict=True):
         sums[place[row.block]] += np.concatenate((less, no_more, [1.0]))
     drawn = sums[drawn_blocks(len(blocks), seed)].sum(axis=1)
     shares = drawn[:, :-1] / drawn[:, -1:]
-    found = _away(shares[:, : len(LEVELS)], shares[:, len(LEVELS) :])
-    return max(deviation(rows), upper_of(found.tolist()))
+    deviations = _away(shares[:, : len(LEVELS)], shares[:, len(LEVELS) :])
+    return max(deviation(rows), upper_of(deviations.tolist()))
 
 
 def pinball(rows: Sequence[Row], quantiles: Sequence[Sequence[float]]) -> float:
@@ -277,7 +279,7 @@ def pinball(rows: Sequence[Row], quantiles: Sequence[Sequence[float]]) -> float:
 def _coverage(groups: dict[str, list[Row]]) -> ReportTable:
     cells = []
     for label, item in groups.items():
-        below, upto = (entry.mean(axis=0) for entry in _kept(item))
+        below, upto = (entry.mean(axis=0) for entry in _bounds_of_cover(item))
         shown = (f"{100 * less:.0f}-{100 * more:.0f}" for less, more in zip(below, upto, strict=True))
         cells.append([label, str(len(item)), percent(deviation(item)), *shown])
     columns = "|".join(f"{100 * level:g} %" for level in LEVELS)
@@ -301,7 +303,9 @@ def _scores(groups: dict[str, list[Row]], rows: Sequence[Row]) -> ReportTable:
 
 def _drawn(groups: dict[str, list[Row]]) -> ReportPlot:
     points = {
-        label: [(level, float(share)) for level, share in zip(LEVELS, _kept(entry)[1].mean(axis=0), strict=True)]
+        label: [
+            (level, float(share)) for level, share in zip(LEVELS, _bounds_of_cover(entry)[1].mean(axis=0), strict=True)
+        ]
         for label, entry in groups.items()
     }
     level = {"as stated": [(level, level) for level in LEVELS]}

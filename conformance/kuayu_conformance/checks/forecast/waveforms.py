@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.forecast.forecast_requests import DAY, HOUR, PEAKS, WAVEFORMS, Draft
+from kuayu_conformance.checks.forecast.forecast_requests import DAY, HOUR, PEAKS, WAVEFORMS, ForecastRequestBuilder
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Finding, holds
@@ -36,21 +36,23 @@ class PeakPlan:
 
     base: tuple[float, ...]
     loads: tuple[Load, ...]
-    asked: DecisionExchange
+    exchange: DecisionExchange
 
 
 def observe_peaks(episode: Episode, *, full: bool) -> tuple[PeakPlan, ...]:
     """Ask for plans over days, each with loads of its own."""
-    made = []
+    plans = []
     for _ in range(FULL_PEAKS if full else QUICK_PEAKS):
-        base, loads, body = peak_request(Draft(episode.random, episode.naming))
-        made.append(PeakPlan(base, loads, ask(episode, PEAKS, body)))
-    return tuple(made)
+        base, loads, body = peak_request(ForecastRequestBuilder(episode.random, episode.naming))
+        plans.append(PeakPlan(base, loads, ask(episode, PEAKS, body)))
+    return tuple(plans)
 
 
-def peak_request(draft: Draft) -> "tuple[tuple[float, ...], tuple[Load, ...], documents.PeakRequest]":
+def peak_request(
+    builder: ForecastRequestBuilder,
+) -> "tuple[tuple[float, ...], tuple[Load, ...], documents.PeakRequest]":
     """A day of quarters of an hour with a peak in the afternoon, near which people plan their work."""
-    chance = draft.chance
+    chance = builder.chance
     steps = 96
     height, swing, peak = chance.uniform(400, 800), chance.uniform(0.2, 0.4), chance.uniform(0.5, 0.75)
     base = tuple(
@@ -65,10 +67,10 @@ def peak_request(draft: Draft) -> "tuple[tuple[float, ...], tuple[Load, ...], do
         latest = min(steps - 1, planned + slots - 1 + chance.randrange(0, 40))
         loads.append(Load(8 * chance.randrange(1, 9), slots, earliest, latest, planned, chance.random() < 0.4))
     body: documents.PeakRequest = {
-        "revision": draft.revision,
+        "revision": builder.revision,
         "step": 900.0,
         "base": list(base),
-        "loads": [_movable(draft.name(), load) for load in loads],
+        "loads": [_movable(builder.name(), load) for load in loads],
     }
     return base, tuple(loads), body
 
@@ -94,20 +96,22 @@ def judge_peaks(peaks: Sequence[PeakPlan]) -> Iterator[Claim]:
     for item in peaks:
         faults = list(_faults(item))
         yield holds(
-            PEAK_REQUIREMENT, not faults, "a plan that does all work in its time", faults[:3], item.asked.answer
+            PEAK_REQUIREMENT, not faults, "a plan that does all work in its time", faults[:3], item.exchange.answer
         )
         before = float(level(item.base, item.loads, [load.as_planned for load in item.loads]).max())
-        told = item.asked.told
-        same = abs(float(told["peak_before"]) - before) <= _SAME * before
-        yield holds(PEAK_REQUIREMENT, same, f"the peak before, {before:g}", told["peak_before"], item.asked.answer)
+        plan = item.exchange.decision
+        same = abs(float(plan["peak_before"]) - before) <= _SAME * before
+        yield holds(PEAK_REQUIREMENT, same, f"the peak before, {before:g}", plan["peak_before"], item.exchange.answer)
         if faults:
             shown.append(f"{before:g} stays, for a plan that is not sound")
             by_rule += _by_rule(item, before)
             continue
-        after = float(level(item.base, item.loads, [entry["slots"] for entry in told["loads"]]).max())
-        same = abs(float(told["peak_after"]) - after) <= _SAME * after
-        yield holds(PEAK_REQUIREMENT, same, f"the peak after, {after:g}", told["peak_after"], item.asked.answer)
-        yield holds(PEAK_REQUIREMENT, after <= before, f"no more than {before:g} after all", after, item.asked.answer)
+        after = float(level(item.base, item.loads, [entry["slots"] for entry in plan["loads"]]).max())
+        same = abs(float(plan["peak_after"]) - after) <= _SAME * after
+        yield holds(PEAK_REQUIREMENT, same, f"the peak after, {after:g}", plan["peak_after"], item.exchange.answer)
+        yield holds(
+            PEAK_REQUIREMENT, after <= before, f"no more than {before:g} after all", after, item.exchange.answer
+        )
         ours += before - after
         by_rule += _by_rule(item, before)
         shown.append(f"{before:g} to {after:g}, least {least_peak(item.base, item.loads):.1f}")
@@ -126,14 +130,14 @@ def _by_rule(peak_plan: PeakPlan, before: float) -> float:
 
 def _faults(peak_plan: PeakPlan) -> Iterator[str]:
     """What is wrong with a plan, in words."""
-    told, body = peak_plan.asked.told, peak_plan.asked.body
-    if told["revision"] != body["revision"]:
-        yield f"its revision is {told['revision']}"
+    plan, body = peak_plan.exchange.decision, peak_plan.exchange.body
+    if plan["revision"] != body["revision"]:
+        yield f"its revision is {plan['revision']}"
     names = [load["id"] for load in body["loads"]]
-    if [entry["load"] for entry in told["loads"]] != names:
+    if [entry["load"] for entry in plan["loads"]] != names:
         yield "its loads are not those of the question, in order"
         return
-    for load, item in zip(peak_plan.loads, told["loads"], strict=True):
+    for load, item in zip(peak_plan.loads, plan["loads"], strict=True):
         slots = item["slots"]
         if any(one >= other for one, other in pairwise(slots)):
             yield f"steps that do not rise: {slots}"
@@ -170,7 +174,7 @@ class WaveformAnswer:
     """
 
     jobs: tuple[Laid, ...]
-    asked: DecisionExchange
+    exchange: DecisionExchange
     seed: str
 
 
@@ -186,23 +190,23 @@ def observe(episode: Episode) -> WaveformAnswers:
     """Ask for waveforms of several sets of trainings, then for peak plans."""
     waves = []
     for number in range(FULL if episode.settings.full else QUICK):
-        draft = Draft(episode.random, episode.naming)
-        jobs, body = request(draft, number)
-        waves.append(WaveformAnswer(jobs, ask(episode, WAVEFORMS, body), draft.name()))
+        builder = ForecastRequestBuilder(episode.random, episode.naming)
+        jobs, body = request(builder, number)
+        waves.append(WaveformAnswer(jobs, ask(episode, WAVEFORMS, body), builder.name()))
     return WaveformAnswers(tuple(waves), observe_peaks(episode, full=episode.settings.full))
 
 
-def request(draft: Draft, number: int) -> "tuple[tuple[Laid, ...], documents.WaveformRequest]":
+def request(builder: ForecastRequestBuilder, number: int) -> "tuple[tuple[Laid, ...], documents.WaveformRequest]":
     """Trainings that run, wait and are announced, and the question for their waveform.
 
     What runs has just begun, or is in a period that cannot be over: nobody has to ask whether a case in which it were
     is one.
     """
-    chance = draft.chance
+    chance = builder.chance
     step, steps = chance.choice((300.0, 600.0, 900.0)), chance.randrange(60, 120)
-    laid, told = [], []
+    laid, foreseen = [], []
     for place in range(chance.randrange(6, 10)):
-        periods = draft.periods(chance.randrange(2, 7), (0.3, 5.0), 0.4)
+        periods = builder.periods(chance.randrange(2, 7), (0.3, 5.0), 0.4)
         if place % 3 == 0:
             started = -float(chance.randrange(1, 900))
             # a period that is over is known, and the next has lasted a tenth at most
@@ -211,18 +215,18 @@ def request(draft: Draft, number: int) -> "tuple[tuple[Laid, ...], documents.Wav
             periods[0] = Period(periods[0].phase, periods[0].devices, max(9_000.0, periods[0].expected), 0.3)
             begin = started - (over.expected if known else 0.0)
             periods = [*known, *periods]
-            told.append(draft.job(periods, begin - 100.0, begin))
+            foreseen.append(builder.job(periods, begin - 100.0, begin))
         else:
             submitted = float(chance.randrange(-7_200, 0) if place % 3 == 1 else chance.randrange(1, 20_000))
             begin = max(0.0, submitted)
-            told.append(draft.job(periods, submitted))
+            foreseen.append(builder.job(periods, submitted))
         laid.append(Laid(begin, tuple(periods)))
     body: documents.WaveformRequest = {
-        "revision": draft.revision,
-        "now": draft.at(0.0),
+        "revision": builder.revision,
+        "now": builder.at(0.0),
         "period": step * steps,
         "step": step,
-        "jobs": told,
+        "jobs": foreseen,
     }
     if number % 3:
         body["coverage"] = chance.choice((0.5, 0.8, 0.95))
@@ -240,17 +244,21 @@ def judge(observation: WaveformAnswers) -> Iterable[Finding]:
 
 
 def _judged(wave: WaveformAnswer) -> Iterator[Claim]:
-    body, told, answer = wave.asked.body, wave.asked.told, wave.asked.answer
+    body, waveform, answer = wave.exchange.body, wave.exchange.decision, wave.exchange.answer
     step, coverage = body["step"], body.get("coverage", 0.9)
     ats = np.arange(int(body["period"] // step) + 1) * step
-    found = [point["at"] for point in told["points"]]
-    same = len(found) == len(ats) and bool(np.allclose(found, ats))
-    yield holds(REQUIREMENT, same, "a point at nought and after each step until the period is over", found[:5], answer)
-    yield holds(REQUIREMENT, told["revision"] == body["revision"], "the request's revision", told["revision"], answer)
+    instants = [point["at"] for point in waveform["points"]]
+    same = len(instants) == len(ats) and bool(np.allclose(instants, ats))
+    yield holds(
+        REQUIREMENT, same, "a point at nought and after each step until the period is over", instants[:5], answer
+    )
+    yield holds(
+        REQUIREMENT, waveform["revision"] == body["revision"], "the request's revision", waveform["revision"], answer
+    )
     if not same:
         return
     mean, low, high = (
-        np.array([float(point[name]) for point in told["points"]]) for name in ("expected", "low", "high")
+        np.array([float(point[name]) for point in waveform["points"]]) for name in ("expected", "low", "high")
     )
     drawn = cases(wave.jobs, ats, CASES, wave.seed)
     means = drawn.mean(axis=0)
@@ -268,22 +276,22 @@ def _judged(wave: WaveformAnswer) -> Iterator[Claim]:
 
 def _prices(body: Mapping[str, Any], ats: Floats) -> Floats:
     now = seconds_of(body["now"]) or 0.0
-    told = body["prices"]
-    return prices_at([entry["begin"] for entry in told], [item["price"] for item in told], now + ats)
+    prices = body["prices"]
+    return prices_at([entry["begin"] for entry in prices], [item["price"] for item in prices], now + ats)
 
 
 def _sum(what: str, expected: float, drawn: Floats, wave: WaveformAnswer) -> Iterator[Claim]:
     """What an estimate of a sum says."""
-    answer = wave.asked.answer
-    told = wave.asked.told.get(what)
-    yield holds(REQUIREMENT, told is not None, f"{what} are told", told, answer)
-    if told is None:
+    answer = wave.exchange.answer
+    estimate = wave.exchange.decision.get(what)
+    yield holds(REQUIREMENT, estimate is not None, f"{what} are told", estimate, answer)
+    if estimate is None:
         return
-    near = abs(float(told["expected"]) - expected) <= SUMS * expected
+    near = abs(float(estimate["expected"]) - expected) <= SUMS * expected
     words = f"{what} are {expected:.6g}, what all points make, to {SUMS:.0%}"
-    yield holds(REQUIREMENT, near, words, told["expected"], answer)
-    low, high = (np.array([float(told[end])]) for end in ("low", "high"))
-    yield _covered(what, drawn[:, None], low, high, float(told["coverage"]), ALONE, wave)
+    yield holds(REQUIREMENT, near, words, estimate["expected"], answer)
+    low, high = (np.array([float(estimate[end])]) for end in ("low", "high"))
+    yield _covered(what, drawn[:, None], low, high, float(estimate["coverage"]), ALONE, wave)
 
 
 def _covered(
@@ -295,8 +303,8 @@ def _covered(
     short, long = float(np.maximum(0.0, coverage - upto).mean()), float(np.maximum(0.0, inside - coverage).mean())
     met = short <= off and long <= off and bool((low <= high).all())
     words = f"intervals of {what} hold {coverage:.0%} of the cases, to {off:.0%}"
-    found = f"on average {short:.1%} too few where they are narrow, {long:.1%} too many where they are wide"
-    return holds(REQUIREMENT, met, words, found, wave.asked.answer)
+    observed = f"on average {short:.1%} too few where they are narrow, {long:.1%} too many where they are wide"
+    return holds(REQUIREMENT, met, words, observed, wave.exchange.answer)
 
 
 CHECK = Check("fct_waveforms", (REQUIREMENT,), observe, judge, heavy=True)

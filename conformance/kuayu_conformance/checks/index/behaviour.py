@@ -50,9 +50,9 @@ class BehaviourIndices:
         return self.tolerances[0]
 
     @property
-    def asked(self) -> list[IndexExchange]:
+    def exchanges(self) -> list[IndexExchange]:
         """Every question."""
-        risen = [asked for _, asked in self.risen]
+        risen = [exchange for _, exchange in self.risen]
         return [*self.tolerances, *risen, self.doubled, self.renamed, self.rescaled]
 
 
@@ -129,7 +129,7 @@ def _shuffled(episode: Episode, rows: list[Any]) -> list[Any]:
 
 def judge(observation: BehaviourIndices) -> Iterable[Finding]:
     """Claims about each property."""
-    if wrong := incomplete(CHECK.requirements, observation.asked):
+    if wrong := incomplete(CHECK.requirements, observation.exchanges):
         yield from wrong
         return
     yield from _abstention(observation.tolerances)
@@ -139,9 +139,9 @@ def judge(observation: BehaviourIndices) -> Iterable[Finding]:
     yield from _stack(observation.plain)
 
 
-def _abstention(asked: tuple[IndexExchange, ...]) -> Iterator[Claim]:
-    first = asked[0]
-    for entry, tolerance in zip(asked, TOLERANCES, strict=True):
+def _abstention(exchanges: tuple[IndexExchange, ...]) -> Iterator[Claim]:
+    first = exchanges[0]
+    for entry, tolerance in zip(exchanges, TOLERANCES, strict=True):
         wrong = [
             f"{pair}: abstained {row['abstained']} at a width of {_width(row):.4g}"
             for pair, row in entry.indices.items()
@@ -162,19 +162,19 @@ def _width(row: Mapping[str, Any]) -> float:
     return sqrt(row["high"] / row["low"]) - 1 if row["low"] else float("inf")
 
 
-def _of(asked: IndexExchange, device: str) -> dict[str, float]:
-    return {task: row["value"] for (name, task), row in asked.indices.items() if name == device}
+def _of(exchange: IndexExchange, device: str) -> dict[str, float]:
+    return {task: row["value"] for (name, task), row in exchange.indices.items() if name == device}
 
 
 def _monotone(observation: BehaviourIndices) -> Iterator[Claim]:
     before = _of(observation.plain, UNMEASURED)
-    for what, asked in observation.risen:
+    for what, exchange in observation.risen:
         fallen = {
             task: f"{before[task]:.6g} → {value:.6g}"
-            for task, value in _of(asked, UNMEASURED).items()
+            for task, value in _of(exchange, UNMEASURED).items()
             if value < before[task] * (1 - MILLIONTH)
         }
-        yield holds("IDX-006", not fallen, f"no index falls with {what}", fallen, asked.answer)
+        yield holds("IDX-006", not fallen, f"no index falls with {what}", fallen, exchange.answer)
     after = _of(observation.doubled, UNMEASURED)
     risen = any(after[task] >= 1.1 * value for task, value in before.items())
     yield holds("IDX-006", risen, "an index rises with all capabilities doubled", after, observation.doubled.answer)
@@ -183,7 +183,7 @@ def _monotone(observation: BehaviourIndices) -> Iterator[Claim]:
 def _invariant(observation: BehaviourIndices) -> Iterator[Claim]:
     plain, names = observation.plain, observation.names
     renamed = {pair: observation.renamed.indices[names[pair[0]], names[pair[1]]] for pair in plain.indices}
-    for what, asked, rows in (
+    for what, exchange, rows in (
         ("names and order", observation.renamed, renamed),
         ("units", observation.rescaled, observation.rescaled.indices),
     ):
@@ -193,25 +193,25 @@ def _invariant(observation: BehaviourIndices) -> Iterator[Claim]:
             for name in ("value", "low", "high")
             if not near(rows[pair][name], row[name], THOUSANDTH)
         ]
-        yield holds("IDX-007", not moved, f"the same indices with other {what}", moved[:3], asked.answer)
+        yield holds("IDX-007", not moved, f"the same indices with other {what}", moved[:3], exchange.answer)
 
 
-def _measured(asked: IndexExchange) -> Iterator[Claim]:
-    found: dict[Pair, list[float]] = {}
-    for entry in asked.body["corpus"]["measurements"]:
-        found.setdefault((entry["device"], entry["task"]), []).append(entry["throughput"])
-    throughput = {pair: median(values) for pair, values in found.items()}
+def _measured(exchange: IndexExchange) -> Iterator[Claim]:
+    measured: dict[Pair, list[float]] = {}
+    for entry in exchange.body["corpus"]["measurements"]:
+        measured.setdefault((entry["device"], entry["task"]), []).append(entry["throughput"])
+    throughput = {pair: median(values) for pair, values in measured.items()}
     off, basis = [], []
-    for (device, task), row in asked.indices.items():
-        expected = "measured" if (device, task) in found else {PROBED: "probed", UNMEASURED: "specified"}[device]
+    for (device, task), row in exchange.indices.items():
+        expected = "measured" if (device, task) in measured else {PROBED: "probed", UNMEASURED: "specified"}[device]
         if row["basis"] != expected:
             basis.append(f"({device}, {task}): {row['basis']}, not {expected}")
-        if (device, task) in found:
+        if (device, task) in measured:
             ratio = throughput[device, task] / throughput[REFERENCE, task]
             if not near(row["value"], ratio, MILLIONTH):
                 off.append(f"({device}, {task}): {row['value']:.6g}, measured {ratio:.6g}")
-    yield holds("IDX-008", not off, "ratios of measured throughputs where both were measured", off[:3], asked.answer)
-    yield holds("IDX-008", not basis, "the basis of every index", basis[:3], asked.answer)
+    yield holds("IDX-008", not off, "ratios of measured throughputs where both were measured", off[:3], exchange.answer)
+    yield holds("IDX-008", not basis, "the basis of every index", basis[:3], exchange.answer)
 
 
 def _plain(value: object) -> object:
@@ -220,15 +220,15 @@ def _plain(value: object) -> object:
     return value if seconds is None else seconds
 
 
-def _stack(asked: IndexExchange) -> Iterator[Claim]:
-    sheets = {row["id"]: row for row in asked.body["corpus"]["devices"]}
+def _stack(exchange: IndexExchange) -> Iterator[Claim]:
+    sheets = {row["id"]: row for row in exchange.body["corpus"]["devices"]}
     for name in ("stack", "measured_at"):
         wrong = [
             f"{pair}: {row.get(name)}"
-            for pair, row in asked.indices.items()
+            for pair, row in exchange.indices.items()
             if _plain(row.get(name)) != _plain(sheets[pair[0]].get(name))
         ]
-        yield holds("IDX-011", not wrong, f"{name} of the device", wrong[:3], asked.answer)
+        yield holds("IDX-011", not wrong, f"{name} of the device", wrong[:3], exchange.answer)
 
 
 CHECK = Check("idx_behaviour", ("IDX-005", "IDX-006", "IDX-007", "IDX-008", "IDX-011"), observe, judge)

@@ -40,7 +40,7 @@ class PulledLever:
     answer: Answer
 
     @property
-    def found(self) -> float | None:
+    def observed(self) -> float | None:
         """The index with the lever pulled; None where the answer does not tell it."""
         if self.answer.status != 200 or not schema.is_valid("IndexReport", self.answer.json, reader=True):
             return None
@@ -100,11 +100,11 @@ def judge(observation: ExplainedIndices) -> Iterable[Finding]:
     yield from _levers(observation)
 
 
-def _terms(asked: IndexExchange) -> Iterator[Claim]:
-    silent = [pair for pair, row in asked.indices.items() if "explanation" not in row]
-    yield holds("IDX-009", not silent, "an explanation of every index", silent[:3], asked.answer)
-    wrong = [f"{pair}: {fault}" for pair, row in asked.indices.items() if (fault := _fault(row))]
-    yield holds("IDX-009", not wrong, "terms and residual that lead to the index", wrong[:3], asked.answer)
+def _terms(exchange: IndexExchange) -> Iterator[Claim]:
+    silent = [pair for pair, row in exchange.indices.items() if "explanation" not in row]
+    yield holds("IDX-009", not silent, "an explanation of every index", silent[:3], exchange.answer)
+    wrong = [f"{pair}: {fault}" for pair, row in exchange.indices.items() if (fault := _fault(row))]
+    yield holds("IDX-009", not wrong, "terms and residual that lead to the index", wrong[:3], exchange.answer)
 
 
 def _fault(row: Mapping[str, Any]) -> str:
@@ -144,9 +144,9 @@ def _levers(observation: ExplainedIndices) -> Iterator[Claim]:
         yield holds("IDX-010", bool(terms), f"a term that depends on the device for {task['id']}", terms, answer)
         yield holds("IDX-010", not lacking, f"a lever for each term of {task['id']}", lacking, answer)
     for tried in observation.tried:
-        met = tried.found is not None and near(tried.found, tried.said, LEVER)
+        met = tried.observed is not None and near(tried.observed, tried.said, LEVER)
         expected = f"{tried.said:.6g} for {tried.task} with {tried.factor:g} times as much {tried.capability}"
-        yield holds("IDX-010", met, expected, tried.found, tried.answer)
+        yield holds("IDX-010", met, expected, tried.observed, tried.answer)
 
 
 CHECK = Check("idx_explanation", ("IDX-009", "IDX-010"), observe, judge)

@@ -98,62 +98,64 @@ def judge(observation: GroupIndices) -> Iterable[Finding]:
 
 def _devices(groups: "list[documents.DeviceGroup]", name: str) -> dict[str, int]:
     """How many devices of each kind a group comes down to."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for member in next(group["members"] for group in groups if group["id"] == name):
         parts = _devices(groups, member["group"]) if "group" in member else {member["device"]: 1}
         for device, count in parts.items():
-            found[device] = found.get(device, 0) + count * member["count"]
-    return found
+            counts[device] = counts.get(device, 0) + count * member["count"]
+    return counts
 
 
-def _sums(asked: IndexExchange, members: Mapping[str, Mapping[str, int]]) -> Iterator[Claim]:
-    tasks = [task["id"] for task in asked.body["corpus"]["tasks"]]
+def _sums(exchange: IndexExchange, members: Mapping[str, Mapping[str, int]]) -> Iterator[Claim]:
+    tasks = [task["id"] for task in exchange.body["corpus"]["tasks"]]
     for group, devices in members.items():
         wrong = []
         for task in tasks:
-            row = asked.groups[group, task]
-            total = sum(count * asked.indices[device, task]["value"] for device, count in devices.items())
+            row = exchange.groups[group, task]
+            total = sum(count * exchange.indices[device, task]["value"] for device, count in devices.items())
             if row["devices"] != sum(devices.values()) or not near(row["independent"], total, THOUSANDTH):
                 wrong.append(f"{task}: {row['independent']} of {row['devices']}, not {total:.6g}")
         expected = f"{group}: {sum(devices.values())} devices and the sum of their indices"
-        yield holds("IDX-012", not wrong, expected, wrong[:3], asked.answer)
+        yield holds("IDX-012", not wrong, expected, wrong[:3], exchange.answer)
 
 
-def _together(asked: IndexExchange) -> Iterator[Claim]:
-    rows = [asked.groups[f"node-{number}", EXCHANGED] for number in range(len(BANDWIDTHS))]
-    told = all("together" in row and "efficiency" in row for row in rows)
-    yield holds("IDX-013", told, "an index for one job where the exchange is known", told, asked.answer)
-    if not told:
+def _together(exchange: IndexExchange) -> Iterator[Claim]:
+    rows = [exchange.groups[f"node-{number}", EXCHANGED] for number in range(len(BANDWIDTHS))]
+    stated = all("together" in row and "efficiency" in row for row in rows)
+    yield holds("IDX-013", stated, "an index for one job where the exchange is known", stated, exchange.answer)
+    if not stated:
         return
     values = [row["together"] for row in rows]
     sums = [row["independent"] for row in rows]
     rising = all(after >= before * (1 - 1e-9) for before, after in pairwise(values))
-    yield holds("IDX-013", rising, "never less with more bandwidth", values, asked.answer)
+    yield holds("IDX-013", rising, "never less with more bandwidth", values, exchange.answer)
     above = [value for value, total in zip(values, sums, strict=True) if value > total * (1 + 1e-9)]
-    yield holds("IDX-013", not above, "never more than the sum", above, asked.answer)
+    yield holds("IDX-013", not above, "never more than the sum", above, exchange.answer)
     share = [value / total for value, total in zip(values, sums, strict=True)]
     spread = share[0] < 0.5 < share[-1]
-    yield holds("IDX-013", spread, "below one half at the lowest bandwidth, above at the highest", share, asked.answer)
+    yield holds(
+        "IDX-013", spread, "below one half at the lowest bandwidth, above at the highest", share, exchange.answer
+    )
     apart = [
         row["efficiency"] for row, part in zip(rows, share, strict=True) if abs(row["efficiency"] - part) > THOUSANDTH
     ]
-    yield holds("IDX-013", not apart, "the efficiency is the quotient of the two", apart, asked.answer)
+    yield holds("IDX-013", not apart, "the efficiency is the quotient of the two", apart, exchange.answer)
 
 
-def _watts(asked: IndexExchange, members: Mapping[str, Mapping[str, int]]) -> Iterator[Claim]:
+def _watts(exchange: IndexExchange, members: Mapping[str, Mapping[str, int]]) -> Iterator[Claim]:
     wrong: list[str] = []
-    for (device, task), row in asked.indices.items():
-        wrong += _wrong_watts(f"({device}, {task})", row, "value", _power(asked, task, {device: 1}))
-    yield holds("IDX-014", not wrong, "the index over the relative power of the device", wrong[:3], asked.answer)
+    for (device, task), row in exchange.indices.items():
+        wrong += _wrong_watts(f"({device}, {task})", row, "value", _power(exchange, task, {device: 1}))
+    yield holds("IDX-014", not wrong, "the index over the relative power of the device", wrong[:3], exchange.answer)
     wrong = []
-    for (group, task), row in asked.groups.items():
-        wrong += _wrong_watts(f"({group}, {task})", row, "independent", _power(asked, task, members[group]))
-    yield holds("IDX-014", not wrong, "the sum over the relative power of the group", wrong[:3], asked.answer)
+    for (group, task), row in exchange.groups.items():
+        wrong += _wrong_watts(f"({group}, {task})", row, "independent", _power(exchange, task, members[group]))
+    yield holds("IDX-014", not wrong, "the sum over the relative power of the group", wrong[:3], exchange.answer)
 
 
-def _power(asked: IndexExchange, task: str, devices: Mapping[str, int]) -> float | None:
+def _power(exchange: IndexExchange, task: str, devices: Mapping[str, int]) -> float | None:
     """Power of these devices over that of the reference; None where one is not known."""
-    of = asked.body["corpus"]
+    of = exchange.body["corpus"]
     powers = {row["id"]: row["power"] for row in of["devices"] if "power" in row}
     if task == EXCHANGED:
         powers["device-1"] = median(MEASURED_POWERS)

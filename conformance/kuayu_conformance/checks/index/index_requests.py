@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import named_revision
-from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_conformance.findings import Claim, holds
 from kuayu_schemas import schema
 
@@ -46,21 +46,21 @@ class IndexExchange:
         tasks = self.body.get("tasks", [task["id"] for task in of["tasks"]])
         devices = self.body.get("devices", [device["id"] for device in of["devices"]])
         groups = [group["id"] for group in self.body.get("groups", [])]
-        found = []
+        faults = []
         for kind, names, rows in (("device", devices, report["indices"]), ("group", groups, report["groups"])):
-            told = Counter((row[kind], row["task"]) for row in rows)
-            asked = Counter((name, task) for name in names for task in tasks)
-            found += [f"{name} for {task} is missing" for name, task in asked - told]
-            found += [f"{name} for {task} is too many" for name, task in told - asked]
-        return found
+            answered = Counter((row[kind], row["task"]) for row in rows)
+            wanted = Counter((name, task) for name in names for task in tasks)
+            faults += [f"{name} for {task} is missing" for name, task in wanted - answered]
+            faults += [f"{name} for {task} is too many" for name, task in answered - wanted]
+        return faults
 
 
 def incomplete(requirements: Iterable[str], questions: Iterable[IndexExchange]) -> list[Claim]:
     """What stands against each of the requirements where an answer does not tell what it was asked; else nothing."""
-    for asked in questions:
-        if amiss := asked.amiss:
+    for exchange in questions:
+        if amiss := exchange.amiss:
             expected = "an index of every pair that was asked for, and of no other"
-            return [holds(requirement, False, expected, amiss[:3], asked.answer) for requirement in requirements]
+            return [holds(requirement, False, expected, amiss[:3], exchange.answer) for requirement in requirements]
     return []
 
 
@@ -123,11 +123,11 @@ def ask(episode: Episode, body: "documents.IndexRequest") -> IndexExchange:
     """Ask for indices that nothing stands against.
 
     Raises:
-        SetUpFailed: The answer is no report of indices.
+        SetUpFailure: The answer is no report of indices.
     """
     answer = episode.set_up("POST", "/v1/compute-indices", body)
     if not schema.is_valid("IndexReport", answer.json, reader=True):
-        raise SetUpFailed("the answer is not a valid report of compute indices", answer)
+        raise SetUpFailure("the answer is not a valid report of compute indices", answer)
     report = answer.json
     return IndexExchange(
         body,

@@ -60,28 +60,28 @@ def _by_probes(pairs: Iterable[Pair]) -> dict[tuple[str, str, int], list[Pair]]:
 def _errors(pairs: Iterable[Pair]) -> ReportTable:
     columns = "table|left out|probes|pairs|mean|median|90th percentile|within 10 %|in interval|abstained|τ of these"
     rows = []
-    for (table, split, probes), told in _by_probes(pairs).items():
-        s = Summary.of(told)
-        shares = [percent(share) for share in (s.mean, s.median, s.ninetieth, s.near, s.held)]
+    for (table, split, probes), group in _by_probes(pairs).items():
+        s = Summary.of(group)
+        shares = [percent(share) for share in (s.mean, s.median, s.ninetieth, s.near, s.covered)]
         correlation = "–" if s.correlation is None else f"{s.correlation:.2f}"
-        rows.append([_shown(table, told), split, str(probes), str(s.pairs), *shares, str(s.abstained), correlation])
+        rows.append([_shown(table, group), split, str(probes), str(s.pairs), *shares, str(s.abstained), correlation])
     return as_table("Error of the index by table, by what is left out, and by number of probes", columns, rows)
 
 
 def _comparison(pairs: Iterable[Pair]) -> ReportTable:
     columns = f"table|left out|pairs|the index|{PEAK}|{SCALAR}|{ROOFLINE}"
     rows = []
-    for (table, split), told in _gathered(pairs, lambda pair: (pair.table, pair.split)).items():
-        simple = [_simple_error(told, figure) for figure in ("peak", "scalar", "roofline")]
-        rows.append([_shown(table, told), split, str(len(told)), percent(Summary.of(told).mean), *simple])
+    for (table, split), group in _gathered(pairs, lambda pair: (pair.table, pair.split)).items():
+        simple = [_simple_error(group, figure) for figure in ("peak", "scalar", "roofline")]
+        rows.append([_shown(table, group), split, str(len(group)), percent(Summary.of(group).mean), *simple])
     return as_table("Mean error with four probes, beside that of three simple indices", columns, rows)
 
 
 def _by_device(pairs: Iterable[Pair]) -> ReportTable:
     groups = _gathered(pairs, lambda pair: (pair.table, pair.split, pair.device))
     rows = [
-        [_shown(table, told), split, device, str(len(told)), percent(Summary.of(told).mean)]
-        for (table, split, device), told in groups.items()
+        [_shown(table, group), split, device, str(len(group)), percent(Summary.of(group).mean)]
+        for (table, split, device), group in groups.items()
     ]
     return as_table("Mean error with four probes by device", "table|left out|device|pairs|mean", rows)
 
@@ -113,9 +113,9 @@ def _agreement(pairs: Sequence[Pair]) -> ReportPlot:
 def _lines(pairs: Iterable[Pair]) -> ReportPlot | None:
     """Mean error against the number of probes; None where only one number was tried."""
     series: dict[str, list[tuple[int, float]]] = {}
-    for (table, split, probes), told in _by_probes(pairs).items():
-        label = f"{_shown(table, told)}, {_LEFT_OUT[split]}"
-        series.setdefault(label, []).append((probes, Summary.of(told).mean))
+    for (table, split, probes), group in _by_probes(pairs).items():
+        label = f"{_shown(table, group)}, {_LEFT_OUT[split]}"
+        series.setdefault(label, []).append((probes, Summary.of(group).mean))
     drawn = {label: points for label, points in series.items() if len(points) > 2}
     if not drawn:
         return None
@@ -166,8 +166,8 @@ def observe(episode: Episode) -> HeldOutIndices:
     pairs: list[Pair] = []
     refused: list[UnansweredIndex] = []
     for fold, sweep, counts in _due(episode):
-        for found in _asked(episode, fold, sweep, counts=counts):
-            (pairs if isinstance(found, Pair) else refused).append(found)  # type: ignore[arg-type]
+        for outcome in _predictions(episode, fold, sweep, counts=counts):
+            (pairs if isinstance(outcome, Pair) else refused).append(outcome)  # type: ignore[arg-type]
     return HeldOutIndices(tuple(pairs), tuple(refused))
 
 
@@ -185,7 +185,9 @@ def _due(episode: Episode) -> Iterator[tuple[Fold, Sequence[int], bool]]:
                 yield fold, sweep, table in judged
 
 
-def _asked(episode: Episode, fold: Fold, sweep: Sequence[int], *, counts: bool) -> Iterator[Pair | UnansweredIndex]:
+def _predictions(
+    episode: Episode, fold: Fold, sweep: Sequence[int], *, counts: bool
+) -> Iterator[Pair | UnansweredIndex]:
     """All that a fold is asked for: a plan once, indices for each number of probes."""
     disguise = Disguise(episode.random, fold.corpus)
     revision = named_revision(episode, "corpus")
@@ -202,28 +204,28 @@ def _asked(episode: Episode, fold: Fold, sweep: Sequence[int], *, counts: bool) 
             return
         plan = planned[:most]
     for probes in sweep:
-        made = plan[:probes]
+        probed = plan[:probes]
         if probes == PROBES and fold.split == "device":
-            yield from (Pair.of_probe(fold, cell, counts=counts) for cell in made)
-        targets = [cell for cell in fold.cells if cell not in made]
-        corpus = fold.with_probes(made)
+            yield from (Pair.of_probe(fold, cell, counts=counts) for cell in probed)
+        targets = [cell for cell in fold.cells if cell not in probed]
+        corpus = fold.with_probes(probed)
         alone = measured_alone(corpus)
-        for reference, told in fold.referred(targets, episode.random):
+        for reference, batch in fold.referred(targets, episode.random):
             question = {
                 "revision": revision,
                 "corpus": disguise.corpus(corpus),
                 "reference": disguise.device(reference),
-                "devices": list(dict.fromkeys(disguise.device(cell.device) for cell in told)),
-                "tasks": list(dict.fromkeys(disguise.task(cell.task) for cell in told)),
+                "devices": list(dict.fromkeys(disguise.device(cell.device) for cell in batch)),
+                "tasks": list(dict.fromkeys(disguise.task(cell.task) for cell in batch)),
                 "coverage": COVERAGE,
                 "tolerance": TOLERANCE,
             }
             answer = episode.ask("POST", "/v1/compute-indices", question)
             said = _said(answer, disguise)
-            if said is None or not set(told) <= set(said):
+            if said is None or not set(batch) <= set(said):
                 yield UnansweredIndex("compute indices", answer, counts and probes == PROBES)
                 continue
-            for cell in told:
+            for cell in batch:
                 unit = fold.truth[Cell(reference, cell.task)]
                 yield Pair(
                     fold.table,
@@ -265,17 +267,17 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
     """Figures over the pairs that count, with as many probes as the requirement grants."""
     judged = [refused for refused in observation.refused if refused.counts]
     for refused in judged[:1]:
-        found = f"{len(judged)} questions were not, the first: {refused.answer.brief}"
+        observed = f"{len(judged)} questions were not, the first: {refused.answer.brief}"
         for requirement in REQUIREMENTS:
-            yield Claim(requirement, f"{refused.question}: every question is answered", False, found, refused.answer)
-    told = [pair for pair in observation.pairs if pair.counts and pair.last]
-    pairs = [pair for pair in told if not pair.probed and pair.split != "arrival"]
+            yield Claim(requirement, f"{refused.question}: every question is answered", False, observed, refused.answer)
+    counted = [pair for pair in observation.pairs if pair.counts and pair.last]
+    pairs = [pair for pair in counted if not pair.probed and pair.split != "arrival"]
     if not pairs:
         return
     tables, plots = exhibits([pair for pair in observation.pairs if not pair.probed])
     devices = "one-sided 95 % bootstrap bound over devices"
     errors = by_device(pairs, lambda pair: pair.error)
-    fresh = by_device((pair for pair in told if pair.split == "arrival"), lambda pair: pair.error)
+    fresh = by_device((pair for pair in counted if pair.split == "arrival"), lambda pair: pair.error)
     bounds = [mean_upper_bound(entry, "IDX-001") for entry in (errors, fresh) if entry]
     yield Figure(
         "IDX-001",
@@ -286,12 +288,14 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
         "they arrive, of which nothing was sent before, whichever is greater",
         parts=[
             PartFigure(label, clustered_mean(item), mean_upper_bound(item, label) if len(item) > 1 else None, n)
-            for label, item, n in _parts([pair for pair in told if not pair.probed])
+            for label, item, n in _parts([pair for pair in counted if not pair.probed])
         ],
         tables=tables,
         plots=plots,
     )
-    correlations = [[correlation] for correlation in rank_correlations(pair for pair in told if pair.split == "device")]
+    correlations = [
+        [correlation] for correlation in rank_correlations(pair for pair in counted if pair.split == "device")
+    ]
     if correlations:  # a target that stops answering may leave no task with devices to be put in order
         yield Figure(
             "IDX-002",
@@ -300,11 +304,11 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
             len(correlations),
             "mean over tasks of Kendall's rank correlation; one-sided 95 % bootstrap bound over tasks",
         )
-    held = by_device(pairs, lambda pair: float(pair.held))
+    covered = by_device(pairs, lambda pair: float(pair.covered))
     yield Figure(
         "IDX-003",
-        clustered_mean(held),
-        mean_lower_bound(held, "IDX-003"),
+        clustered_mean(covered),
+        mean_lower_bound(covered, "IDX-003"),
         len(pairs),
         f"share of pairs whose interval, stated with 90 %, holds the measured value; {devices}",
     )

@@ -49,11 +49,11 @@ def observe(episode: Episode) -> BaseAnswers:
 
 
 def _strange_states(episode: Episode, base: Json, state: Json) -> Iterator[tuple[str, Answer]]:
-    asked = request(base, state)
-    yield "a state that was never sent", episode.ask("POST", PLACEMENTS, asked)
+    body = request(base, state)
+    yield "a state that was never sent", episode.ask("POST", PLACEMENTS, body)
     if episode.settings.other_tenant:
-        patched(episode, base, asked)
-        yield "a state that another tenant sent", episode.ask("POST", PLACEMENTS, asked, tenant="other")
+        patched(episode, base, body)
+        yield "a state that another tenant sent", episode.ask("POST", PLACEMENTS, body, tenant="other")
     refused = {**state, "domains": []}
     digest = request(base, refused)["patch"]["result"]
     episode.ask("POST", PLACEMENTS, {"state": refused, "digest": digest})

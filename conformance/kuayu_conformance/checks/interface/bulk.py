@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import domain, held, node, post, sample
+from kuayu_conformance.checks.kit.resources import domain, node, post, read_samples, sample
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, answered, holds, lacks
 
@@ -40,15 +40,15 @@ def observe(episode: Episode) -> BatchAnswers:
         {"subject": first, "subject_kind": "node"},
     ]
     mixed = post(episode, [good[0], bad[0], good[1], bad[1], bad[2], good[2]])
-    after_mixed = held(episode, first)
+    after_mixed = read_samples(episode, first)
     all_bad = post(episode, bad)
 
     atomic = [sample(second, instant(now - i), power=1.0) for i in range(1, 4)]
     broken = [atomic[0], sample(second, instant(now - 9), accelerator_utilisation=50), atomic[1]]
     atomic_bad = post(episode, broken, mode="atomic")
-    after_atomic_bad = held(episode, second)
+    after_atomic_bad = read_samples(episode, second)
     atomic_good = post(episode, atomic, mode="atomic")
-    after_atomic_good = held(episode, second)
+    after_atomic_good = read_samples(episode, second)
     whole_bad = episode.ask("POST", "/v1/samples", {"samples": atomic})
 
     moment = instant(now - 5)
@@ -66,7 +66,7 @@ def observe(episode: Episode) -> BatchAnswers:
         whole_bad,
         repeated,
         merged,
-        held(episode, third),
+        read_samples(episode, third),
         moment,
     )
 
@@ -78,8 +78,8 @@ def judge(o: BatchAnswers) -> Iterator[Finding]:
     pointers = [str(error.get("pointer")) for error in o.atomic_bad.items("errors") if isinstance(error, dict)]
     named = any(pointer.startswith("/samples/1") for pointer in pointers)
     yield holds("COM-014", named, "the errors name the bad item", pointers, o.atomic_bad)
-    kept = o.after_atomic_bad.items("items")
-    yield lacks("COM-014", o.after_atomic_bad, kept, "nothing of the refused batch is held")
+    stored = o.after_atomic_bad.items("items")
+    yield lacks("COM-014", o.after_atomic_bad, stored, "nothing of the refused batch is held")
     yield answered("COM-014", o.atomic_good, 200, "an atomic batch without a bad item is taken")
     count = len(o.after_atomic_good.items("items"))
     yield holds("COM-014", count == 3, "all of it is held", f"{count} samples", o.after_atomic_good)

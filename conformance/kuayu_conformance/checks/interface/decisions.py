@@ -8,11 +8,10 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import PROBED, corpus, question
 from kuayu_conformance.checks.kit.decisions import named_revision
-from kuayu_conformance.checks.kit.requests import DECISIONS, mandatory
+from kuayu_conformance.checks.kit.requests import DECISIONS, decision_services
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
-from kuayu_schemas import registers
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -32,10 +31,7 @@ class RepeatedDecision:
 
 def observe(episode: Episode) -> tuple[RepeatedDecision, ...]:
     """Send requests to every decision service that the run is about, then the same ones in another order."""
-    wanted = mandatory(episode.ask("GET", "/v1/conformance"))
-    if episode.settings.operations is not None:
-        wanted = [entry for entry in registers.mandatory(registers.profiles()) if entry in episode.settings.operations]
-    services = [operation for operation in wanted if operation in DECISIONS]
+    services = decision_services(episode)
     requests = [request for _ in range(2) for request in _requests(episode, services)]
     first = [episode.set_up("POST", *request) for request in requests]
     order = episode.random.sample(range(len(requests)), len(requests))
@@ -71,8 +67,8 @@ def _with(body: Mapping[str, Any], revision: "documents.Revision") -> Mapping[st
 
 
 def _revision_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = body.get("state", body)["revision"]
-    return found
+    revision: Mapping[str, Any] = body.get("state", body)["revision"]
+    return revision
 
 
 def judge(observation: tuple[RepeatedDecision, ...]) -> Iterable[Finding]:
@@ -80,8 +76,8 @@ def judge(observation: tuple[RepeatedDecision, ...]) -> Iterable[Finding]:
     for decided in observation:
         wanted = decided.revision
         body = decided.first.json if isinstance(decided.first.json, dict) else {}
-        told = body.get("revision")
-        yield holds("COM-028", told == wanted, f"revision {wanted}", told, decided.first)
+        observed = body.get("revision")
+        yield holds("COM-028", observed == wanted, f"revision {wanted}", observed, decided.first)
         wrong = violation(decided.first)  # what is no decision may well be the same again
         same = not wrong and decided.again.json == decided.first.json
         yield holds("COM-029", same, "the same decision again", wrong or decided.again.brief, decided.again)

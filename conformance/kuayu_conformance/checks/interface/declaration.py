@@ -11,7 +11,7 @@ from kuayu_conformance.checks.jobs.job_domains import Stage
 from kuayu_conformance.checks.kit.requests import DECISIONS, REVISION, mandatory, reports
 from kuayu_conformance.checks.kit.resources import GRAVE, domain, line, node
 from kuayu_conformance.contract import operation_of
-from kuayu_conformance.episode import Episode, SetUpFailed, instant, seconds_of
+from kuayu_conformance.episode import Episode, SetUpFailure, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import schema
 
@@ -42,18 +42,18 @@ def observe(episode: Episode) -> DeclarationAnswers:
     again = episode.ask("GET", "/v1/conformance")
     answers = list[tuple[str, Answer]]()
     try:
-        asked = [row for row in mandatory(declaration) if episode.settings.asks(row)]
-        jobs = [item for item in asked if "/v1/jobs" in item or "/v1/run-" in item]
-        answers += _each(episode, [entry for entry in asked if entry not in jobs])
+        operations = [row for row in mandatory(declaration) if episode.settings.asks(row)]
+        jobs = [item for item in operations if "/v1/jobs" in item or "/v1/run-" in item]
+        answers += _call_each(episode, [entry for entry in operations if entry not in jobs])
         answers += _of_jobs(episode, jobs) if jobs else ()
-    except SetUpFailed as failed:  # what could not be set up is an operation that this check is about
+    except SetUpFailure as failed:  # what could not be set up is an operation that this check is about
         refused = failed.answer
         operation = operation_of(refused.method, refused.path)
         answers.append((f"{refused.method} {operation.template if operation else refused.path}", refused))
     return DeclarationAnswers(declaration, again, read_at, tuple(answers))
 
 
-def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer]]:
+def _call_each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer]]:
     """Call each operation once: what is written comes first, what is deleted last.
 
     Results are of actions: where neither allocations nor faults call for one, none is sent.
@@ -149,10 +149,10 @@ def _of_jobs(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Ans
 def _done(episode: Episode, holder: str) -> Mapping[str, Any]:
     """What a domain answers that has done the first step that it is asked for, whichever that is by now."""
     open_actions = episode.ask("GET", f"/v1/actions?domain={holder}&wait={_SOON}").items("items")
-    asked = open_actions[0] if open_actions and isinstance(open_actions[0], dict) else {}
-    now, phase = episode.now(), asked.get("phase")
+    action = open_actions[0] if open_actions and isinstance(open_actions[0], dict) else {}
+    now, phase = episode.now(), action.get("phase")
     until = {"expires_at": instant(now + 60)} if phase == "prepare" else {}
-    return {"action": asked.get("id"), "phase": phase, "outcome": _DONE.get(str(phase)), "at": instant(now), **until}
+    return {"action": action.get("id"), "phase": phase, "outcome": _DONE.get(str(phase)), "at": instant(now), **until}
 
 
 def _turn(operation: str) -> tuple[int, int]:
@@ -173,8 +173,8 @@ def judge(observed: DeclarationAnswers) -> Iterator[Finding]:
     declaration = observed.declaration
     yield answered("COM-001", declaration, 200, "GET /v1/conformance is answered")
     wrong = schema.errors("Declaration", declaration.json, reader=True)
-    found = f"{wrong[0].pointer or '/'} {wrong[0].detail}" if wrong else "valid"
-    yield holds("COM-001", not wrong, "the answer is a valid Declaration", found, declaration)
+    actual = f"{wrong[0].pointer or '/'} {wrong[0].detail}" if wrong else "valid"
+    yield holds("COM-001", not wrong, "the answer is a valid Declaration", actual, declaration)
     profiles = declaration.items("profiles")
     yield holds("COM-001", "COM" in profiles, "profile COM is among those declared", profiles, declaration)
     largest = declaration.at("limits", "max_batch")

@@ -269,8 +269,8 @@ def judge(observed: ErrorAnswers) -> Iterator[Finding]:
         yield answered("COM-005", case.answer, case.status, case.what, problem=case.problem)
     for what, answer in observed.hostile:
         wrong = unsound(answer)
-        found = f"{wrong}: {answer.brief}" if wrong else answer.brief
-        yield holds("COM-006", not wrong, f"{what}: an answer below 500", found, answer)
+        actual = f"{wrong}: {answer.brief}" if wrong else answer.brief
+        yield holds("COM-006", not wrong, f"{what}: an answer below 500", actual, answer)
     yield answered("COM-006", observed.alive, 200, "the target still answers afterwards")
     for case in observed.limits:
         yield answered("COM-007", case.answer, case.status, case.what, problem=case.problem)

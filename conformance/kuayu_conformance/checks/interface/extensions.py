@@ -42,8 +42,8 @@ def observe(episode: Episode) -> ExtensionAnswers:
 def judge(o: ExtensionAnswers) -> Iterator[Finding]:
     """What is read is what was written."""
     yield answered("COM-018", o.written, 201, "a node with extensions is registered")
-    for where, found in (("node", o.read.at("extensions")), ("device", o.read.at("devices", 0, "extensions"))):
-        yield holds("COM-018", found == EXTENSIONS, f"the extensions of the {where} come back as sent", found, o.read)
+    for where, value in (("node", o.read.at("extensions")), ("device", o.read.at("devices", 0, "extensions"))):
+        yield holds("COM-018", value == EXTENSIONS, f"the extensions of the {where} come back as sent", value, o.read)
     yield answered("COM-018", o.unowned, 422, "a key without the name of its owner is refused", problem="invalid-body")
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import domain, failing, faults_of, held, node, pages, post, sample
+from kuayu_conformance.checks.kit.resources import domain, failing, faults_of, node, pages, post, read_samples, sample
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, answered, holds
 
@@ -63,7 +63,7 @@ def observe(episode: Episode) -> ListingPages:
     instants = tuple(instant(now - 60 + i) for i in range(NODES))
     post(episode, [sample(names[0], when, power=1.0) for when in instants])
     query = f"&limit={PAGE}"
-    series = [held(episode, names[0], query=query)]
+    series = [read_samples(episode, names[0], query=query)]
     late = [sample(names[0], instant(now - 60 + i + 0.5), power=2.0) for i in range(NODES)]
     post(episode, late)
     series += list(pages(episode, f"/v1/samples?subject={names[0]}&subject_kind=node{query}", series[0]))[1:]

@@ -45,9 +45,9 @@ def observe(episode: Episode) -> GraphPatches:
     mine = f"domain={site}"
     wait_until(episode, f"?{mine}", lambda graph: set(names) <= graph["nodes"].keys())
     steps: list[Step] = []
-    for turn, narrowing in product(range(TURNS), (mine, f"{mine}&detail=domains", "", "detail=domains")):
+    for round_number, narrowing in product(range(TURNS), (mine, f"{mine}&detail=domains", "", "detail=domains")):
         before = read(episode, _query(narrowing))
-        _change(episode, site, names, turn)
+        _change(episode, site, names, round_number)
         base = quote(str(before.at("digest"))[:200], safe="")
         patch = episode.ask("GET", f"/v1/graph/patch?base={base}{'&' * bool(narrowing)}{narrowing}")
         steps.append(Step(narrowing, narrowing.startswith(mine), before, patch, read(episode, _query(narrowing))))
@@ -58,10 +58,10 @@ def _query(narrowing: str) -> str:
     return f"?{narrowing}" if narrowing else ""
 
 
-def _change(episode: Episode, site: str, names: list[str], turn: int) -> None:
+def _change(episode: Episode, site: str, names: list[str], round_number: int) -> None:
     """Nothing at first; then nodes come before and behind others; then some go; then a state changes."""
     mine = f"?domain={site}"
-    match turn:
+    match round_number:
         case 1:
             added = [node(episode, site, f"{place}{len(names)}") for place in ("a", "z")]
             names += added
@@ -84,27 +84,27 @@ def judge(o: GraphPatches) -> Iterator[Finding]:
         yield answered("MET-019", step.patch, 200, f"a patch from the snapshot of {what} that was just given")
         base = step.patch.at("base")
         yield holds("MET-019", base == step.before.at("digest"), "the patch names its base", base, step.patch)
-        made = _made(step)
+        patched_graph = _patched_document(step)
         stated = step.patch.at("result")
         expected = f"applied to its base (of {what}), the patch leads to the digest that it states"
-        found = made if isinstance(made, str) else digest_of(made)
-        yield holds("MET-019", found == stated, expected, found, step.patch)
+        observed = patched_graph if isinstance(patched_graph, str) else digest_of(patched_graph)
+        yield holds("MET-019", observed == stated, expected, observed, step.patch)
         if step.quiet:
             expected = f"the digest is that of the snapshot of {what} that is taken next"
             yield holds("MET-019", stated == step.after.at("digest"), expected, step.after.at("digest"), step.patch)
-        ours = only(graph_of(made), o.names)
+        ours = only(graph_of(patched_graph), o.names)
         theirs = only(graph_of(step.after.json), o.names)
         expected = f"what it leads to (of {what}) holds the suite's own as the next snapshot does"
         yield holds("MET-019", ours == theirs, expected, difference(ours, theirs) or "it does", step.patch)
 
 
-def _made(step: Step) -> Any:
+def _patched_document(step: Step) -> Any:
     """What the patch makes of its base, or in words why it makes nothing of it."""
     try:
-        made = jsonpatch.apply_patch(document(step.before), step.patch.items("operations"))
+        patched = jsonpatch.apply_patch(document(step.before), step.patch.items("operations"))
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError, KeyError, AttributeError) as error:
         return f"{type(error).__name__}: {error}"
-    return {part: made.get(part) for part in PARTS} if isinstance(made, dict) else "no object"
+    return {part: patched.get(part) for part in PARTS} if isinstance(patched, dict) else "no object"
 
 
 CHECK = Check("com_patches", ("MET-019",), observe, judge, recorded_times=True)

@@ -14,7 +14,7 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, StateBuilder
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, NotTestable
@@ -32,7 +32,7 @@ FORGOTTEN = "unknown-base"
 
 def states_of(episode: Episode) -> list[Json]:
     """States of a busy federation, a minute after each other."""
-    stream = Stream(Draft.of(episode), SCALE)
+    stream = Stream(StateBuilder.of(episode), SCALE)
     return [json.loads(text)["state"] for text in islice(stream, STATES)]
 
 
@@ -46,14 +46,14 @@ def _digest(text: str) -> str:
     return schema.digest(json.loads(text))
 
 
-def patched(episode: Episode, base: Json, asked: Json, *, held: bool = False) -> Answer:
+def patched(episode: Episode, base: Json, body: Json, *, cached: bool = False) -> Answer:
     """The answer to a patch whose base is sent whole before, unless it should be held; again where it was forgotten."""
-    answer = episode.ask("POST", PLACEMENTS, asked) if held else None
+    answer = episode.ask("POST", PLACEMENTS, body) if cached else None
     for _ in range(TRIES):
         if answer is not None and answer.problem != FORGOTTEN:
             break
         episode.set_up("POST", PLACEMENTS, {"state": base, "digest": digest(base)})
-        answer = episode.ask("POST", PLACEMENTS, asked)
+        answer = episode.ask("POST", PLACEMENTS, body)
     assert answer is not None
     return answer
 
@@ -70,24 +70,24 @@ def request(base: Json, state: Json, operations: list[Json] | None = None, *, ba
 
 def operations_of(before: Json, after: Json) -> list[Json]:
     """What leads from one state to another: members, jobs that are gone from behind, then jobs from the front."""
-    made: list[Json] = [{"op": "remove", "path": f"/{name}"} for name in before if name not in after]
+    operations: list[Json] = [{"op": "remove", "path": f"/{name}"} for name in before if name not in after]
     for name, value in after.items():
         if name in QUEUES and isinstance(value, list):
-            made += _queue(name, before[name], value)
+            operations += _queue(name, before[name], value)
         elif value != before.get(name):
-            made.append({"op": "replace" if name in before else "add", "path": f"/{name}", "value": value})
-    return made
+            operations.append({"op": "replace" if name in before else "add", "path": f"/{name}", "value": value})
+    return operations
 
 
 def _queue(name: str, before: list[Json], after: list[Json]) -> Iterator[Json]:
-    held = {entry["spec"]["id"]: entry for entry in before}
+    earlier = {entry["spec"]["id"]: entry for entry in before}
     wanted = {entry["spec"]["id"] for entry in after}
     for place in range(len(before) - 1, -1, -1):
         if before[place]["spec"]["id"] not in wanted:
             yield {"op": "remove", "path": f"/{name}/{place}"}
     placed: set[str] = set()
     for place, entry in enumerate(after):
-        known = held.get(entry["spec"]["id"])
+        known = earlier.get(entry["spec"]["id"])
         if known is None or entry["spec"]["id"] in placed:
             yield {"op": "add", "path": f"/{name}/{place}", "value": entry}
         elif known != entry:
@@ -164,7 +164,7 @@ def _compared(episode: Episode, states: Sequence[Json]) -> Iterator[StateCompari
         yield _both(episode, f"{number} minutes after its base", first, state)
     for number, (before, after) in enumerate(pairwise(states)):
         # Those after the first were sent as patches themselves.
-        yield _both(episode, f"of minute {number + 1}, a minute after its base", before, after, held=True)
+        yield _both(episode, f"of minute {number + 1}, a minute after its base", before, after, cached=True)
     yield _both(episode, "put in the place of its base as a whole", first, states[1], _replaced)
     yield _both(episode, "with a queue that was written anew", first, states[1], _rewritten)
     yield _both(episode, "after tests that its base passes", first, states[1], _tested)
@@ -175,26 +175,26 @@ def _compared(episode: Episode, states: Sequence[Json]) -> Iterator[StateCompari
 
 
 def _both(
-    episode: Episode, what: str, base: Json, state: Json, made: Operations = operations_of, *, held: bool = False
+    episode: Episode, what: str, base: Json, state: Json, diff: Operations = operations_of, *, cached: bool = False
 ) -> StateComparison:
-    operations = made(base, state)
+    operations = diff(base, state)
     whole = episode.ask("POST", PLACEMENTS, {"state": state, "explain": True})
-    asked = {**request(base, state, operations), "explain": True}
-    return StateComparison(what, whole, patched(episode, base, asked, held=held))
+    body = {**request(base, state, operations), "explain": True}
+    return StateComparison(what, whole, patched(episode, base, body, cached=cached))
 
 
 def _refused(episode: Episode, base: Json, state: Json) -> Iterator[tuple[str, Answer]]:
     operations = operations_of(base, state)
     gone = {"op": "remove", "path": "/running/99999"}
     other = {"op": "test", "path": "/now", "value": "1999-12-31T23:59:59Z"}
-    for what, asked in (
+    for what, body in (
         ("leads to another digest than it states", request(base, base, operations)),
         ("states a digest and does nothing", request(base, state, [])),
         ("removes what is not there", request(base, state, [*operations, gone])),
         ("replaces what is not there", request(base, state, [{**gone, "op": "replace", "value": 1}, *operations])),
         ("tests for another value", request(base, state, [other, *operations])),
     ):
-        yield f"a patch that {what}", patched(episode, base, asked)
+        yield f"a patch that {what}", patched(episode, base, body)
     whole = {"state": state, "digest": digest(base)}
     yield "a whole state with the digest of another", episode.ask("POST", PLACEMENTS, whole)
 

@@ -120,8 +120,10 @@ def judge(o: StreamPieces) -> Iterator[Finding]:
     for stream in (o.unbroken, *o.pieces, o.late):
         opening = stream.opening
         yield answered("COM-023", opening, 200, "a stream is opened behind an event that the service has given")
-        found = opening.media_type
-        yield holds("COM-023", found == MEDIA_TYPE, f"its media type is {MEDIA_TYPE}", found or "none", opening)
+        media_type = opening.media_type
+        yield holds(
+            "COM-023", media_type == MEDIA_TYPE, f"its media type is {MEDIA_TYPE}", media_type or "none", opening
+        )
     whole = _until_last(o.unbroken.events, o.last)
     shown = _shown(whole, o.last)
     yield holds("COM-023", shown, "the unbroken stream shows the last change", f"{len(whole)} events", o.snapshot)

@@ -166,7 +166,7 @@ def _jobs(episode: Episode) -> Jobs:
     now = instant(episode.now())
     of_run = {"job": job, "attempt": 1, "domain": stage.domains["a"].name}
     line = {"number": 1, "rank": 0, "at": now, "text": "theirs"}
-    told = {
+    bodies = {
         "/v1/run-reports": of_run | {"state": "succeeded", "at": now},
         "/v1/run-logs": of_run | {"lines": [line]},
     }
@@ -175,7 +175,7 @@ def _jobs(episode: Episode) -> Jobs:
         return path, episode.ask(method, path, body, tenant="other")
 
     reads = tuple(ask("GET", f"/v1/jobs/{job}{part}") for part in ("", "/decision", "/logs"))
-    writes = tuple(ask("POST", path, body) for path, body in told.items())
+    writes = tuple(ask("POST", path, body) for path, body in bodies.items())
     cancel = episode.ask("DELETE", f"/v1/jobs/{job}", tenant="other")
     stream.take(0.5)
     stream.hang_up()
@@ -205,12 +205,12 @@ def judge(o: TenantViews) -> Iterator[Finding]:
     apart = not (foreign or unsound(o.replay))
     yield holds("COM-019", apart, "idempotency keys of tenants do not meet", o.replay.brief, o.replay)
     yield answered("COM-019", o.reuse, 201, "the same identifier is free for another tenant")
-    kept = o.own.status == 200 and not unsound(o.own) and o.own.at("label") is None
-    yield holds("COM-019", kept, "one's own is left as it was", o.own.brief, o.own)
+    unchanged = o.own.status == 200 and not unsound(o.own) and o.own.at("label") is None
+    yield holds("COM-019", unchanged, "one's own is left as it was", o.own.brief, o.own)
     yield holds("COM-019", o.after.at("accepted") == 1, "one's own node still takes samples", o.after.brief, o.after)
     yield answered("COM-019", o.nobody, 401, "without credentials nothing is answered", problem="unauthorised")
-    asked = "www-authenticate" in o.nobody.headers
-    yield holds("COM-019", asked, "401 comes with WWW-Authenticate", dict(o.nobody.headers), o.nobody)
+    challenged = "www-authenticate" in o.nobody.headers
+    yield holds("COM-019", challenged, "401 comes with WWW-Authenticate", dict(o.nobody.headers), o.nobody)
     if o.faults:
         yield from _judge_faults(o.faults)
     if o.jobs:
@@ -220,10 +220,10 @@ def judge(o: TenantViews) -> Iterator[Finding]:
 def _judge_faults(o: Faults) -> Iterator[Finding]:
     about = [item for item in o.listing.items("items") if isinstance(item, dict) and item.get("node") == o.node]
     yield lacks("COM-019", o.listing, about, "a listing of faults holds nothing of another tenant")
-    told = [event.id for event in o.stream.events if f'"{o.node}"' in event.data]
-    yield lacks("COM-019", o.stream.opening, told, "a stream of faults tells nothing of another tenant")
-    asked = o.actions.items("items")
-    yield lacks("COM-019", o.actions, asked, "nobody is asked to act on what is another tenant's")
+    leaked = [event.id for event in o.stream.events if f'"{o.node}"' in event.data]
+    yield lacks("COM-019", o.stream.opening, leaked, "a stream of faults tells nothing of another tenant")
+    actions = o.actions.items("items")
+    yield lacks("COM-019", o.actions, actions, "nobody is asked to act on what is another tenant's")
     left = not (o.beat.at("accepted") == 1 or unsound(o.beat))
     yield holds("COM-019", left, "a heartbeat of another tenant's node is not taken", o.beat.brief, o.beat)
     because = "an action that another tenant was asked for cannot be answered"
@@ -235,15 +235,15 @@ def _judge_jobs(o: Jobs) -> Iterator[Finding]:
         yield answered("COM-019", answer, 404, f"{path} of another tenant is as if absent", problem="not-found")
     about = [item for item in o.listing.items("items") if isinstance(item, dict) and item.get("id") == o.job]
     yield lacks("COM-019", o.listing, about, "a listing of jobs holds nothing of another tenant")
-    told = [event.id for event in o.stream.events if f'"{o.job}"' in event.data]
-    yield lacks("COM-019", o.stream.opening, told, "a stream of jobs tells nothing of another tenant")
+    leaked = [event.id for event in o.stream.events if f'"{o.job}"' in event.data]
+    yield lacks("COM-019", o.stream.opening, leaked, "a stream of jobs tells nothing of another tenant")
     for path, answer in o.writes:
         because = f"{path}: nothing is taken about a run of another tenant"
         yield answered("COM-019", answer, 422, because, problem="unknown-reference")
     yield answered("COM-019", o.cancel, 404, "another tenant's job cannot be called off", problem="not-found")
     runs = o.own.at("cancelling") is not True and o.own.at("state") not in {"cancelled", "succeeded"}
-    kept = runs and o.own.at("label") is None and not unsound(o.own)
-    yield holds("COM-019", kept, "one's own job is left as it was", o.own.brief, o.own)
+    unchanged = runs and o.own.at("label") is None and not unsound(o.own)
+    yield holds("COM-019", unchanged, "one's own job is left as it was", o.own.brief, o.own)
     yield answered("COM-019", o.reuse, 201, "the name of a job is free for another tenant")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import domain, held, node, post, sample
+from kuayu_conformance.checks.kit.resources import domain, node, post, read_samples, sample
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 
@@ -22,7 +22,7 @@ class ClockSkewBatch:
     error: float
     true: float
     answer: Answer
-    held: Answer
+    stored: Answer
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def observe(episode: Episode) -> SampleTimes:
     sent = episode.now()
     offsets = (5.0, 1.0, 4.0, 2.0, 3.0)
     post(episode, [sample(machine, instant(sent - offset), power=offset) for offset in offsets])
-    disorder = held(episode, machine)
+    disorder = read_samples(episode, machine)
     shown = episode.settings.asks("GET /v1/nodes/{id}/indicators")
     newest = episode.ask("GET", f"/v1/nodes/{machine}/indicators") if shown else None
 
@@ -55,7 +55,7 @@ def observe(episode: Episode) -> SampleTimes:
         true = episode.now()
         off = sample(subject, instant(true - 10 + error), power=1.0)
         answer = post(episode, [off], sent_at=instant(true + error))
-        clocks.append(ClockSkewBatch(error, true - 10, answer, held(episode, subject)))
+        clocks.append(ClockSkewBatch(error, true - 10, answer, read_samples(episode, subject)))
     late = episode.now()
     too_old = late - episode.settings.limits["retention"] - 3600
     return SampleTimes(
@@ -103,16 +103,16 @@ def _clock(clocked: ClockSkewBatch) -> Iterator[Finding]:
     off = f"a clock {clocked.error:+.0f} s off"
     yield answered("COM-017", clocked.answer, 200, f"a batch sent by {off} is taken")
     offset = clocked.answer.at("clock_offset")
-    when = seconds_of(clocked.held.at("items", 0, "observed_at"))
+    when = seconds_of(clocked.stored.at("items", 0, "observed_at"))
     if abs(clocked.error) > 2:
         said = isinstance(offset, int | float) and abs(offset + clocked.error) < 5
         yield holds("COM-017", said, f"{off}: clock_offset says what was added", offset, clocked.answer)
         right = when is not None and abs(when - clocked.true) < 5
-        yield holds("COM-017", right, f"{off}: observed_at is corrected", clocked.held.brief, clocked.held)
+        yield holds("COM-017", right, f"{off}: observed_at is corrected", clocked.stored.brief, clocked.stored)
     else:
         yield holds("COM-017", offset == 0, f"{off}: is near enough, nothing is added", offset, clocked.answer)
-        kept = when is not None and abs(when - clocked.true - clocked.error) < 0.002
-        yield holds("COM-017", kept, f"{off}: observed_at stays as sent", clocked.held.brief, clocked.held)
+        unchanged = when is not None and abs(when - clocked.true - clocked.error) < 0.002
+        yield holds("COM-017", unchanged, f"{off}: observed_at stays as sent", clocked.stored.brief, clocked.stored)
 
 
 CHECK = Check("com_time", ("COM-016", "COM-017"), observe, judge)

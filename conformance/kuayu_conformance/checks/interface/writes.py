@@ -133,14 +133,14 @@ def _revisions(o: WriteAnswers) -> Iterator[Finding]:
     epochs = {o.created.at("revision", "epoch"), o.changed.at("revision", "epoch"), o.read.at("revision", "epoch")}
     yield holds("COM-010", len(epochs) == 1, "the epoch stays while no state is lost", epochs, o.read)
     tag = f'"{o.read.at("revision", "epoch")}:{o.read.at("revision", "number")}"'
-    found = o.read.headers.get("etag", "no ETag")
-    yield holds("COM-010", found == tag, "ETag is the revision of the record", found, o.read)
+    etag = o.read.headers.get("etag", "no ETag")
+    yield holds("COM-010", etag == tag, "ETag is the revision of the record", etag, o.read)
     after = o.after_samples
     unmoved = after.at("revision") == o.read.at("revision")
     yield holds("COM-010", unmoved, "samples do not change the revision of a resource", after.brief, after)
     yield answered("COM-010", o.stale, 409, "If-Match with an earlier revision is refused", problem="stale-revision")
-    kept = o.after_stale.at("label") == "second"
-    yield holds("COM-010", kept, "the refused write has changed nothing", o.after_stale.at("label"), o.after_stale)
+    unchanged = o.after_stale.at("label") == "second"
+    yield holds("COM-010", unchanged, "the refused write has changed nothing", o.after_stale.at("label"), o.after_stale)
     yield answered("COM-010", o.fresh, 200, "If-Match with the current revision is taken")
     yield answered("COM-010", o.if_match_absent, 409, "If-Match on what is not there", problem="stale-revision")
     malformed = o.if_match_malformed

@@ -32,7 +32,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Turn:
+class AccountRun:
     """A job that was started, with what was told before the one before it ended, and then.
 
     Attributes:
@@ -53,7 +53,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class AccountTurns:
+class AccountRuns:
     """Jobs of two accounts that were started one after the other.
 
     Attributes:
@@ -67,13 +67,13 @@ class AccountTurns:
 
     accounts: tuple[str, str]
     account_of: Mapping[str, str]
-    turns: tuple[Turn, ...]
+    runs: tuple[AccountRun, ...]
     records: Mapping[str, Answer]
     closing: Answer
     later: Answer
 
 
-def observe(episode: Episode) -> AccountTurns:
+def observe(episode: Episode) -> AccountRuns:
     """One account holds the only devices, while jobs of both are submitted; then each ends when it has run."""
     stage = Stage(episode, "accounts")
     stage.open("a")
@@ -87,20 +87,20 @@ def observe(episode: Episode) -> AccountTurns:
     for number, (account, times) in enumerate(JOBS):
         name = stage.submit(f"job-{number}", account=named[account])
         lasts[name], account_of[name] = times * lasts[holder], named[account]
-    turns: list[Turn] = []
+    runs: list[AccountRun] = []
     running, after, waiting = holder, _accounts(stage), [name for name in account_of if name != holder]
     while running:
         stage.play(lambda: False, seconds=lasts[running])
         end = _accounts(stage)
-        if turns:
-            turns[-1] = Turn(running, account_of[running], turns[-1].waiting, turns[-1].before, after, end)
+        if runs:
+            runs[-1] = AccountRun(running, account_of[running], runs[-1].waiting, runs[-1].before, after, end)
         stage.report("a", running, 1, "succeeded", exit_code=0)
         running = _next(stage, waiting) if waiting else ""
         if running:
             stage.report("a", running, 1, "running")
             after = _accounts(stage)
             left = frozenset(account_of[name] for name in waiting if name != running)
-            turns.append(Turn(running, account_of[running], left, end, after, after))
+            runs.append(AccountRun(running, account_of[running], left, end, after, after))
             waiting.remove(running)
     for name in account_of:
         if name not in waiting:
@@ -110,7 +110,7 @@ def observe(episode: Episode) -> AccountTurns:
     later = _accounts(stage)
     records = {name: stage.look(name) for name in account_of}
     stage.close()
-    return AccountTurns((red, blue), account_of, tuple(turns), records, closing, later)
+    return AccountRuns((red, blue), account_of, tuple(runs), records, closing, later)
 
 
 def _accounts(stage: Stage) -> Answer:
@@ -126,17 +126,17 @@ def _next(stage: Stage, waiting: list[str]) -> str:
     return started()[0] if stage.play(lambda: bool(started()), waiting[0]) else ""
 
 
-def judge(o: AccountTurns) -> Iterator[Finding]:
+def judge(o: AccountRuns) -> Iterator[Finding]:
     """Who has used less for its weight goes first, and what is told is what was held."""
-    yield from _turns(o)
+    yield from _start_order(o)
     for answer in (o.closing, o.later):
         yield answered("JOB-011", answer, 200, "what accounts have used is told")
     half_life = _half_life(o.closing)
     now = _seconds(o.closing.at("at"))
     for account in o.accounts:
-        held = [record for name, record in o.records.items() if o.account_of[name] == account]
-        least = sum(_halved(record, "submitted_at", now, half_life) for record in held)
-        most = sum(_halved(record, "ended_at", now, half_life) for record in held)
+        records = [record for name, record in o.records.items() if o.account_of[name] == account]
+        least = sum(_halved(record, "submitted_at", now, half_life) for record in records)
+        most = sum(_halved(record, "ended_at", now, half_life) for record in records)
         used = _used(o.closing, account)
         near = (1 - MOST_OFF) * least <= used <= (1 + MOST_OFF) * most
         expected = f"{account}: it has used what its jobs have held, {least:.6g} to {most:.6g} h"
@@ -144,38 +144,38 @@ def judge(o: AccountTurns) -> Iterator[Finding]:
         later = _used(o.later, account)
         expected = f"{account}: it uses nothing while nothing of it runs"
         yield holds("JOB-011", later <= used * (1 + ROUNDING), expected, f"{used:.6g} h, then {later:.6g} h", o.later)
-    for turn in o.turns:
-        yield from _grows(o, turn)
+    for run in o.runs:
+        yield from _grows(o, run)
 
 
-def _turns(o: AccountTurns) -> Iterator[Finding]:
+def _start_order(o: AccountRuns) -> Iterator[Finding]:
     expected = "all jobs that wait are started"
-    yield holds("JOB-012", len(o.turns) == len(JOBS), expected, f"{len(o.turns)} of {len(JOBS)}", o.closing)
-    for turn in o.turns:
-        yield answered("JOB-012", turn.before, 200, "what accounts have used is told while a job runs")
-        for other in sorted(turn.waiting - {turn.account}):
-            least = min(_for_weight(answer, turn.account) for answer in (turn.before, turn.after))
-            most = max(_for_weight(answer, other) for answer in (turn.before, turn.after))
-            expected = f"{turn.job}: {turn.account} is not before {other}, where that has used less for its weight"
-            found = f"{least:.6g} h at least, and {most:.6g} h at most"
-            yield holds("JOB-012", least <= most * (1 + ROUNDING), expected, found, turn.after)
+    yield holds("JOB-012", len(o.runs) == len(JOBS), expected, f"{len(o.runs)} of {len(JOBS)}", o.closing)
+    for run in o.runs:
+        yield answered("JOB-012", run.before, 200, "what accounts have used is told while a job runs")
+        for other in sorted(run.waiting - {run.account}):
+            least = min(_for_weight(answer, run.account) for answer in (run.before, run.after))
+            most = max(_for_weight(answer, other) for answer in (run.before, run.after))
+            expected = f"{run.job}: {run.account} is not before {other}, where that has used less for its weight"
+            observed = f"{least:.6g} h at least, and {most:.6g} h at most"
+            yield holds("JOB-012", least <= most * (1 + ROUNDING), expected, observed, run.after)
 
 
-def _grows(o: AccountTurns, turn: Turn) -> Iterator[Finding]:
+def _grows(o: AccountRuns, run: AccountRun) -> Iterator[Finding]:
     """While a job runs, what its account is told to have used becomes more."""
-    record = o.records[turn.job]
+    record = o.records[run.job]
     began = min((_seconds(change.get("at")) for change in _changes(record, "starting")), default=0.0)
     lasted = max(_seconds(record.at("ended_at")) - began, 1e-3)
-    passed = turn.end.started - turn.after.started - turn.after.seconds
-    half_life = _half_life(turn.end)
+    passed = run.end.started - run.after.started - run.after.seconds
+    half_life = _half_life(run.end)
     wanted = LEAST_GROWTH * passed / lasted * _number(record.at("device_hours")) * 2.0 ** (-lasted / half_life)
-    before = _used(turn.after, turn.account) * 2.0 ** (-(passed + turn.after.seconds) / half_life)
-    used = _used(turn.end, turn.account)
+    before = _used(run.after, run.account) * 2.0 ** (-(passed + run.after.seconds) / half_life)
+    used = _used(run.end, run.account)
     expected = (
-        f"{turn.job}: while it runs, {wanted:.6g} h at least come to the {before:.6g} h that {turn.account} has used"
+        f"{run.job}: while it runs, {wanted:.6g} h at least come to the {before:.6g} h that {run.account} has used"
     )
     if passed / lasted > LEAST_SEEN:
-        yield holds("JOB-011", used >= before + wanted > 0, expected, f"{used:.6g} h", turn.end)
+        yield holds("JOB-011", used >= before + wanted > 0, expected, f"{used:.6g} h", run.end)
 
 
 def _half_life(answer: Answer) -> float:
@@ -196,8 +196,8 @@ def _halved(record: Answer, member: str, now: float, half_life: float) -> float:
 
 def account_in(answer: Answer, name: str) -> Mapping[str, Any]:
     """An account as it is told; one that is not has used nothing."""
-    found = (entry for entry in answer.items("items") if isinstance(entry, dict) and entry.get("id") == name)
-    return next(found, {})
+    matches = (entry for entry in answer.items("items") if isinstance(entry, dict) and entry.get("id") == name)
+    return next(matches, {})
 
 
 def _used(answer: Answer, account: str) -> float:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.graphs import identifier_of
 from kuayu_conformance.checks.kit.resources import device, domain, node
-from kuayu_conformance.checks.scheduling.ledger import Json, Site, count, rows_of
+from kuayu_conformance.checks.scheduling.ledger import Json, Site, count, rows_of, stated_seconds
 from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 from kuayu_conformance.streams import StreamEvent
@@ -99,8 +99,10 @@ class Moment:
     @property
     def record(self) -> Json | None:
         """The job as it is told then, where it is."""
-        told = self.body if self.kind == "event" else self.answer.json
-        return told if isinstance(told, dict) and told.get("id") == self.job and "state" in told else None
+        document = self.body if self.kind == "event" else self.answer.json
+        return (
+            document if isinstance(document, dict) and document.get("id") == self.job and "state" in document else None
+        )
 
 
 @dataclass(frozen=True)
@@ -145,14 +147,14 @@ class PlayedDomain(Site):
         if kind == "reserve":
             self.kind_of.setdefault(name, str(action.get("accelerator", "")))
         result = super().act({**action, "accelerator": ANY_KIND}, verdict, now)
-        lease = action.get("lease")
-        if result["outcome"] == "committed" and kind == "reserve" and isinstance(lease, int | float):
-            self.lease_of[name] = float(lease)
+        lease = stated_seconds(action.get("lease"))
+        if result["outcome"] == "committed" and kind == "reserve" and lease is not None:
+            self.lease_of[name] = lease
         return result
 
     def _run(self, name: str, kind: str, action: Mapping[str, Any], verdict: str, now: float) -> Json:
-        if (name, "commit") in self.told:
-            return self.told[name, "commit"]
+        if (name, "commit") in self.reports:
+            return self.reports[name, "commit"]
         result: Json = {"action": name, "phase": "commit", "outcome": "committed", "at": instant(now)}
         job = str(action.get("job"))
         if kind == "stop":
@@ -162,26 +164,26 @@ class PlayedDomain(Site):
             result |= {"outcome": "refused", "problem": {**problem, "type": "urn:kuayu:problem:no-capacity"}}
         else:
             self.runs.add((job, attempt_of(action)))
-        self.told[name, "commit"] = result
+        self.reports[name, "commit"] = result
         return result
 
     def holdings(self, job: str) -> Iterator[Holding]:
         """What is committed for a job."""
-        for name, held in self.held.items():
-            if held.taken and held.job == job:
-                rows = tuple(sorted(held.nodes.items()))
-                yield Holding(self.name, name, self.kind_of.get(name, ""), sum(held.nodes.values()), rows)
+        for name, reservation in self.reservations.items():
+            if reservation.taken and reservation.job == job:
+                rows = tuple(sorted(reservation.nodes.items()))
+                yield Holding(self.name, name, self.kind_of.get(name, ""), sum(reservation.nodes.values()), rows)
 
     def pass_time(self, now: float) -> None:
         """Let go of what has a lease that is over, counted from the last request for actions that was answered."""
         for name, lease in list(self.lease_of.items()):
-            if name not in self.held:
+            if name not in self.reservations:
                 del self.lease_of[name]
             elif self.asked + lease <= now:
-                job = self.held[name].job
+                job = self.reservations[name].job
                 self.runs = {run for run in self.runs if run[0] != job}
                 self.lose(name, now)
-                self.lost.append(self.told[name, "commit"])
+                self.lost.append(self.reports[name, "commit"])
 
 
 class Feed:
@@ -222,11 +224,11 @@ class Feed:
             self._break_off_or_resume()
 
     def _tell(self, event: StreamEvent) -> None:
-        told = event.json
-        name = str(told.get("id")) if isinstance(told, dict) else ""
+        record = event.json
+        name = str(record.get("id")) if isinstance(record, dict) else ""
         for stage in self._stages:
             if name in stage.jobs:
-                stage.take_event(name, told, self.unbroken.opening)
+                stage.take_event(name, record, self.unbroken.opening)
 
     def _break_off_or_resume(self) -> None:
         """Break the second stream off, or resume it behind the last event that it gave: there are others by then."""
@@ -291,7 +293,7 @@ class Stage:
         """Register domains with nodes of so many devices, and ask once what each has to do.
 
         Raises:
-            SetUpFailed: Something could not be registered.
+            SetUpFailure: Something could not be registered.
         """
         if self.feed is not None:
             self.feed.add(self)
@@ -307,7 +309,7 @@ class Stage:
         """Register another node of a domain, with so many devices that are free.
 
         Raises:
-            SetUpFailed: It could not be registered.
+            SetUpFailure: It could not be registered.
         """
         played = self.domains[label]
         self._renew()
@@ -328,12 +330,19 @@ class Stage:
         """Submit a job that may run in all domains of the stage, or in some; its name.
 
         Raises:
+            SetUpFailure: It was refused.
+        """
+        name = self.episode.name_of(f"{self.label}-{label}")
+        allowed = [self.domains[place].name for place in domains or self.domains]
+        return self.submit_body(name, {**request_of(name, devices), "domains": allowed, **members})
+
+    def submit_body(self, name: str, body: Json) -> str:
+        """Submit a job as it is written, class JobRequest; its name.
+
+        Raises:
             SetUpFailed: It was refused.
         """
         self._renew()
-        name = self.episode.name_of(f"{self.label}-{label}")
-        allowed = [self.domains[place].name for place in domains or self.domains]
-        body = {**request_of(name, devices), "domains": allowed, **members}
         self.jobs[name] = body
         self._note("submit", name, "", body, self.episode.set_up("PUT", f"/v1/jobs/{name}", body))
         return name
@@ -341,17 +350,17 @@ class Stage:
     def cancel(self, job: str) -> Answer:
         """Call a job off."""
         self._renew()
-        held = self._holdings(job)
+        holdings = self._holdings(job)
         answer = self.episode.ask("DELETE", f"/v1/jobs/{job}")
-        self._note("cancel", job, "", {}, answer, held)
+        self._note("cancel", job, "", {}, answer, holdings)
         return answer
 
     def look(self, job: str) -> Answer:
         """Read a job."""
         self._renew()
-        held = self._holdings(job)
+        holdings = self._holdings(job)
         answer = self.episode.ask("GET", f"/v1/jobs/{job}")
-        self._note("look", job, "", {}, answer, held)
+        self._note("look", job, "", {}, answer, holdings)
         return answer
 
     def decision(self, job: str) -> Answer:
@@ -372,9 +381,9 @@ class Stage:
     def send(self, kind: str, of_domain: str, job: str, path: str, body: Json) -> Answer:
         """Send something that a domain tells of a job, and note it."""
         self._renew()
-        held = self._holdings(job)
+        holdings = self._holdings(job)
         answer = self.episode.ask("POST", path, body)
-        self._note(kind, job, of_domain, body, answer, held)
+        self._note(kind, job, of_domain, body, answer, holdings)
         return answer
 
     def visit(self, label: str) -> bool:
@@ -413,7 +422,7 @@ class Stage:
                 self._note(kind, job, played.name, action, answer)
         if (label, step) in self.left_open:
             return False
-        refuses = self.refusals.get(step, 0) > 0 and (name, step) not in played.told
+        refuses = self.refusals.get(step, 0) > 0 and (name, step) not in played.reports
         self.refusals[step] = self.refusals.get(step, 0) - refuses
         self._tell(played, job, played.act(action, "refuse" if refuses else "grant", self.episode.now()))
         return True
@@ -421,8 +430,8 @@ class Stage:
     def answer_late(self, label: str, job: str, kind: str) -> None:
         """Do what a domain was asked for when it is perhaps asked no more, and say so."""
         played = self.domains[label]
-        asked = [m.body for m in self.moments if (m.kind, m.job, m.domain) == (kind, job, played.name)]
-        for action in asked[-1:]:
+        actions = [m.body for m in self.moments if (m.kind, m.job, m.domain) == (kind, job, played.name)]
+        for action in actions[-1:]:
             self._tell(played, job, played.act(action, "grant", self.episode.now()))
 
     def _tell(self, played: PlayedDomain, job: str, result: Json) -> None:
@@ -566,9 +575,9 @@ class Stage:
         for job in open_ones:
             self.reach(job, *ENDED)
 
-    def take_event(self, job: str, told: Json, opening: Answer) -> None:
+    def take_event(self, job: str, record: Json, opening: Answer) -> None:
         """An event about a job has come."""
-        self._note("event", job, "", told, opening)
+        self._note("event", job, "", record, opening)
 
     def _holdings(self, job: str) -> tuple[Holding, ...]:
         self.pass_time()
@@ -583,8 +592,8 @@ class Stage:
         answer: Answer,
         holdings: Sequence[Holding] | None = None,
     ) -> None:
-        held = self._holdings(job) if holdings is None else tuple(holdings)
-        self.moments.append(Moment(kind, job, of_domain, body, answer, held))
+        committed = self._holdings(job) if holdings is None else tuple(holdings)
+        self.moments.append(Moment(kind, job, of_domain, body, answer, committed))
 
 
 def request_of(name: str, devices: int | Json = DEVICES) -> Json:

@@ -59,8 +59,8 @@ def observe(episode: Episode) -> StartOrder:
     stage.reach(holder, "running")
     unplaceable = stage.submit("unplaceable", devices=UNPLACEABLE, priority=LAST)
     priorities = PRIORITIES[episode.settings.full]
-    names = [stage.submit(f"job-{turn:02d}", priority=priority) for turn, priority in enumerate(priorities)]
-    wanted = [names[turn] for turn in sorted(range(len(names)), key=lambda turn: (-priorities[turn], turn))]
+    names = [stage.submit(f"job-{index:02d}", priority=priority) for index, priority in enumerate(priorities)]
+    wanted = [names[index] for index in sorted(range(len(names)), key=lambda index: (-priorities[index], index))]
     waiting = [DecisionSet("while the devices are held by another", _decisions(stage, [unplaceable, *names]))]
     running, started = holder, list[str]()
     while len(started) < len(names):
@@ -86,17 +86,17 @@ def _started(stage: Stage, names: Sequence[str]) -> list[str]:
 
 def _decisions(stage: Stage, jobs: Sequence[str], behind: DecisionSet | None = None) -> dict[str, Answer]:
     """Decisions on jobs as soon as there is one for each, made on another state than those before."""
-    found: dict[str, Answer] = {}
+    decisions: dict[str, Answer] = {}
 
     def all_there() -> bool:
         for job in jobs:
             before = behind.decisions[job].at("digest") if behind else None
-            if job not in found or not _is_made(found[job], before):
-                found[job] = stage.decision(job)
-        return all(_is_made(found[job], behind.decisions[job].at("digest") if behind else None) for job in jobs)
+            if job not in decisions or not _is_made(decisions[job], before):
+                decisions[job] = stage.decision(job)
+        return all(_is_made(decisions[job], behind.decisions[job].at("digest") if behind else None) for job in jobs)
 
     stage.play(all_there)
-    return found
+    return decisions
 
 
 def _is_made(answer: Answer, before: object) -> bool:

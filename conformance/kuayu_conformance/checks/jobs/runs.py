@@ -73,7 +73,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Story:
+class JobHistory:
     """What became of the jobs of a story.
 
     Attributes:
@@ -201,7 +201,7 @@ def _link(stage: Stage) -> None:
     episode, (one, other) = stage.episode, (stage.domains[label].name for label in "ab")
     if not episode.settings.asks("PUT /v1/links/{id}", "MET"):
         return
-    names = [episode.name_of(f"{stage.label}-link-{way}") for way in "ab"]
+    names = [episode.name_of(f"{stage.label}-link-{suffix}") for suffix in "ab"]
     for name, source, destination in zip(names, (one, other), (other, one), strict=True):
         body = {"id": name, "source": source, "destination": destination, "capacity": LINK_BANDWIDTH}
         episode.set_up("PUT", f"/v1/links/{name}", body)
@@ -376,7 +376,7 @@ class JobRuns:
         pieces: The one that was, in its pieces.
     """
 
-    stories: tuple[Story, ...]
+    stories: tuple[JobHistory, ...]
     unbroken: Stream
     pieces: tuple[Stream, ...]
 
@@ -394,7 +394,7 @@ def observe(episode: Episode) -> JobRuns:
     records = [answer.json for of_stage in finals.values() for answer in of_stage.values()]
     feed.finish(lambda: all(_is_told(feed.unbroken, record) for record in records))
     stories = [
-        Story(kind, stage.jobs, tuple(stage.moments), tuple(stage.readings), tuple(wanted[kind]), finals[kind])
+        JobHistory(kind, stage.jobs, tuple(stage.moments), tuple(stage.readings), tuple(wanted[kind]), finals[kind])
         for kind, stage in stages.items()
     ]
     return JobRuns(tuple(stories), feed.unbroken, tuple(feed.pieces))
@@ -406,63 +406,63 @@ def _is_told(stream: Stream, record: Any) -> bool:
 
 def judge(observation: JobRuns) -> Iterator[Claim]:
     """Claims about each job, and about the stream."""
-    for story in observation.stories:
-        for wanted in story.wanted:
-            yield from _as_wanted(story, wanted)
-        for job in story.jobs:
-            moments = [moment for moment in story.moments if moment.job == job]
-            yield from _starts(story, job, moments)
-            yield from _steps(story, moments)
-            yield from _off(story, moments)
-            yield from _stream_claims(story, job, observation.unbroken)
-            yield from _lines(story, job)
+    for history in observation.stories:
+        for wanted in history.wanted:
+            yield from _as_wanted(history, wanted)
+        for job in history.jobs:
+            moments = [moment for moment in history.moments if moment.job == job]
+            yield from _starts(history, job, moments)
+            yield from _steps(history, moments)
+            yield from _off(history, moments)
+            yield from _stream_claims(history, job, observation.unbroken)
+            yield from _lines(history, job)
     yield from _again(observation.stories)
     yield from _streams(observation)
 
 
-def _as_wanted(story: Story, wanted: Expectation) -> Iterator[Claim]:
-    final, requirement = story.finals[wanted.job], wanted.requirement
-    expected = f"{story.kind}: the job is {wanted.state} in the end, since {wanted.because}"
+def _as_wanted(history: JobHistory, wanted: Expectation) -> Iterator[Claim]:
+    final, requirement = history.finals[wanted.job], wanted.requirement
+    expected = f"{history.kind}: the job is {wanted.state} in the end, since {wanted.because}"
     state = final.at("state")
     yield holds(requirement, state == wanted.state, expected, f"{state}: {final.at('reason')}", final)
-    started = len({attempt_of(m.body) for m in story.moments if (m.kind, m.job) == ("start", wanted.job)})
+    started = len({attempt_of(m.body) for m in history.moments if (m.kind, m.job) == ("start", wanted.job)})
     if wanted.attempts is not None:
         of_attempts = TRIED_AGAIN if wanted.attempts > 1 else requirement
-        expected = f"{story.kind}: it was started {wanted.attempts} times, since {wanted.because}"
+        expected = f"{history.kind}: it was started {wanted.attempts} times, since {wanted.because}"
         yield holds(of_attempts, started == wanted.attempts, expected, started, final)
     if wanted.failures is not None:
         failures = final.at("failures")
-        expected = f"{story.kind}: {wanted.failures} of its attempts have failed by its own fault"
+        expected = f"{history.kind}: {wanted.failures} of its attempts have failed by its own fault"
         yield holds(TRIED_AGAIN, failures == wanted.failures, expected, failures, final)
 
 
 # What domains were asked to start
 
 
-def _starts(story: Story, job: str, moments: Sequence[Moment]) -> Iterator[Claim]:
+def _starts(history: JobHistory, job: str, moments: Sequence[Moment]) -> Iterator[Claim]:
     starts = [moment for moment in moments if moment.kind == "start"]
     attempts = list(dict.fromkeys(attempt_of(moment.body) for moment in starts))
-    expected = f"{story.kind}: attempts are started one after the other, counted from one"
-    yield holds(ALONE, attempts == list(range(1, len(attempts) + 1)), expected, attempts, story.finals[job])
+    expected = f"{history.kind}: attempts are started one after the other, counted from one"
+    yield holds(ALONE, attempts == list(range(1, len(attempts) + 1)), expected, attempts, history.finals[job])
     runs: dict[int, Any] = {}
     for moment in starts:
         attempt = attempt_of(moment.body)
         same = runs.setdefault(attempt, moment.body.get("run")) == moment.body.get("run")
-        expected = f"{story.kind}: all domains are told the same of attempt {attempt}"
+        expected = f"{history.kind}: all domains are told the same of attempt {attempt}"
         yield holds(STARTED, same, expected, "so" if same else moment.body.get("run"), moment.answer)
-        yield from _on_what_is_held(story, moment)
-        yield from _as_submitted(story, moment)
-        yield _by_itself(story, moment)
+        yield from _on_what_is_held(history, moment)
+        yield from _as_submitted(history, moment)
+        yield _by_itself(history, moment)
 
 
-def _on_what_is_held(story: Story, moment: Moment) -> Iterator[Claim]:
+def _on_what_is_held(history: JobHistory, moment: Moment) -> Iterator[Claim]:
     """A start names what its domain has committed, and every share of the placement was committed before."""
-    action, what = moment.body, f"{story.kind}: attempt {attempt_of(moment.body)}"
+    action, what = moment.body, f"{history.kind}: attempt {attempt_of(moment.body)}"
     own = [holding for holding in moment.holdings if holding.action == action.get("reservation")]
     good = [holding for holding in own if holding.domain == moment.domain and is_holding(action, holding)]
     expected = f"{what}: the start names a reservation that {moment.domain} has committed, with what it holds"
-    found = own or f"{action.get('reservation')}, which holds nothing"
-    yield holds(STARTED, bool(good), expected, "so" if good else found, moment.answer)
+    observed = own or f"{action.get('reservation')}, which holds nothing"
+    yield holds(STARTED, bool(good), expected, "so" if good else observed, moment.answer)
     shares = shares_of(action)
     lacking = [share for share in shares if not any(_is_share(share, holding) for holding in moment.holdings)]
     named = {str(share.get("domain")) for share in shares}
@@ -475,33 +475,33 @@ def _is_share(share: Json, holding: Holding) -> bool:
     return share.get("domain") == holding.domain and is_holding(share, holding)
 
 
-def _as_submitted(story: Story, moment: Moment) -> Iterator[Claim]:
+def _as_submitted(history: JobHistory, moment: Moment) -> Iterator[Claim]:
     """What is to be run is what was submitted."""
-    told, body = moment.body.get("run"), story.jobs[moment.job]
-    run = told if isinstance(told, dict) else {}
+    stated, body = moment.body.get("run"), history.jobs[moment.job]
+    run = stated if isinstance(stated, dict) else {}
     wanted: Json = {name: body[name] for name in ("workload", "checkpoint") if name in body}
     wanted["grace"] = body.get("grace", GRACE_SECONDS)
-    found = {name: run.get(name) for name in wanted}
-    expected = f"{story.kind}: what is to be run is what was submitted"
-    yield holds(STARTED, found == wanted, expected, "so" if found == wanted else found, moment.answer)
+    observed = {name: run.get(name) for name in wanted}
+    expected = f"{history.kind}: what is to be run is what was submitted"
+    yield holds(STARTED, observed == wanted, expected, "so" if observed == wanted else observed, moment.answer)
     devices = sum(count(share) for share in shares_of(moment.body))
-    expected = f"{story.kind}: it is given as many devices as it asks for"
+    expected = f"{history.kind}: it is given as many devices as it asks for"
     yield holds(STARTED, devices == body["devices"]["minimum"], expected, devices, moment.answer)
 
 
-def _by_itself(story: Story, moment: Moment) -> Claim:
+def _by_itself(history: JobHistory, moment: Moment) -> Claim:
     """Nothing is held but what the attempt itself holds."""
     shares = shares_of(moment.body)
-    others = [held for held in moment.holdings if not any(_is_share(share, held) for share in shares)]
+    others = [holding for holding in moment.holdings if not any(_is_share(share, holding) for share in shares)]
     twice = len(moment.holdings) > len(shares)
-    expected = f"{story.kind}: attempt {attempt_of(moment.body)} is started when nothing is held for one before"
-    found = others or (moment.holdings if twice else "nothing is")
-    return holds(ALONE, not others and not twice, expected, found, moment.answer)
+    expected = f"{history.kind}: attempt {attempt_of(moment.body)} is started when nothing is held for one before"
+    observed = others or (moment.holdings if twice else "nothing is")
+    return holds(ALONE, not others and not twice, expected, observed, moment.answer)
 
 
-def _again(stories: Sequence[Story]) -> Iterator[Claim]:
+def _again(stories: Sequence[JobHistory]) -> Iterator[Claim]:
     """Something can be said of further attempts only where there are any."""
-    further = [m for story in stories for m in story.moments if m.kind == "start" and attempt_of(m.body) > 1]
+    further = [m for history in stories for m in history.moments if m.kind == "start" and attempt_of(m.body) > 1]
     last = stories[-1].moments[-1].answer if stories and stories[-1].moments else None
     yield holds(ALONE, bool(further), "jobs whose runs were lost are started again", f"{len(further)} starts", last)
 
@@ -509,7 +509,7 @@ def _again(stories: Sequence[Story]) -> Iterator[Claim]:
 # From which checkpoint
 
 
-def _steps(story: Story, moments: Sequence[Moment]) -> Iterator[Claim]:
+def _steps(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
     """Each attempt goes on from the last checkpoint; what comes late does not change it."""
     checkpoint, ended, seen = 0, set[tuple[str, int]](), set[int]()
     for moment in moments:
@@ -518,11 +518,13 @@ def _steps(story: Story, moments: Sequence[Moment]) -> Iterator[Claim]:
             seen.add(attempt)
             run = moment.body.get("run")
             step = run.get("step") if isinstance(run, dict) else None
-            expected = f"{story.kind}: attempt {attempt} goes on from step {checkpoint}, of which a checkpoint was told"
+            expected = (
+                f"{history.kind}: attempt {attempt} goes on from step {checkpoint}, of which a checkpoint was told"
+            )
             yield holds(TRIED_AGAIN, step == checkpoint, expected, step, moment.answer)
         if moment.kind != "report":
             continue
-        expected = f"{story.kind}: a report is taken, whether it comes late or twice"
+        expected = f"{history.kind}: a report is taken, whether it comes late or twice"
         yield answered(TRIED_AGAIN, moment.answer, 200, expected)
         run_of = (moment.domain, int(moment.body["attempt"]))
         if run_of[1] == max(seen, default=0) and run_of not in ended:
@@ -534,35 +536,35 @@ def _steps(story: Story, moments: Sequence[Moment]) -> Iterator[Claim]:
 # Calling off
 
 
-def _off(story: Story, moments: Sequence[Moment]) -> Iterator[Claim]:
+def _off(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
     """Whoever was asked to start is asked to stop, nothing is started any more, and cancelled is what holds nothing."""
     for moment in moments:
         if state_of(moment.record) == "cancelled":
-            held = [f"{holding.devices} devices in {holding.domain}" for holding in moment.holdings]
-            expected = f"{story.kind}: the job is cancelled when nothing of it is held ({moment.kind})"
-            yield holds(OFF, not held, expected, held or "nothing is", moment.answer)
+            holdings = [f"{holding.devices} devices in {holding.domain}" for holding in moment.holdings]
+            expected = f"{history.kind}: the job is cancelled when nothing of it is held ({moment.kind})"
+            yield holds(OFF, not holdings, expected, holdings or "nothing is", moment.answer)
     offs = [number for number, moment in enumerate(moments) if moment.kind == "cancel"]
     if not offs:
         return
     for number in offs:
-        yield answered(OFF, moments[number].answer, 200, f"{story.kind}: a job is called off")
+        yield answered(OFF, moments[number].answer, 200, f"{history.kind}: a job is called off")
     off = offs[0]
     before = moments[:off]
     last_state = next((state_of(m.record) for m in reversed(before) if m.record is not None), "")
     if last_state in ENDED:
         same = moments[off].answer.at("state") == last_state
-        expected = f"{story.kind}: a job that has ended stays {last_state}"
+        expected = f"{history.kind}: a job that has ended stays {last_state}"
         yield holds(OFF, same, expected, moments[off].answer.at("state"), moments[off].answer)
         return
     late = [moment for moment in moments[off:] if moment.kind == "start"]
-    expected = f"{story.kind}: no run is started when the job was called off"
+    expected = f"{history.kind}: no run is started when the job was called off"
     shown = late[0].answer if late else moments[off].answer
     yield holds(OFF, not late, expected, [m.domain for m in late] or "none is", shown)
     for domain, attempt in _under_way(before):
         stops = [m for m in moments if (m.kind, m.domain) == ("stop", domain)]
-        asked = any(is_meant(moment.body, attempt) for moment in stops)
-        expected = f"{story.kind}: {domain} is asked to stop attempt {attempt}, which it was asked to start"
-        yield holds(OFF, asked, expected, "it is" if asked else "it is not", moments[off].answer)
+        requested = any(is_meant(moment.body, attempt) for moment in stops)
+        expected = f"{history.kind}: {domain} is asked to stop attempt {attempt}, which it was asked to start"
+        yield holds(OFF, requested, expected, "it is" if requested else "it is not", moments[off].answer)
 
 
 def _under_way(moments: Sequence[Moment]) -> list[tuple[str, int]]:
@@ -580,30 +582,30 @@ def _under_way(moments: Sequence[Moment]) -> list[tuple[str, int]]:
 # What is told of states
 
 
-def _stream_claims(story: Story, job: str, stream: Stream) -> Iterator[Claim]:
+def _stream_claims(history: JobHistory, job: str, stream: Stream) -> Iterator[Claim]:
     """States come in an order that can be, each with its reason, in records as in events."""
-    final = story.finals[job]
-    yield answered(TOLD, final, 200, f"{story.kind}: a job is read")
+    final = history.finals[job]
+    yield answered(TOLD, final, 200, f"{history.kind}: a job is read")
     changes = [change for change in final.items("transitions") if isinstance(change, dict)]
     states = [str(change.get("state")) for change in changes]
     odd = [f"{one or 'nothing'}, then {other}" for one, other in pairwise(["", *states]) if not _can_follow(one, other)]
-    yield holds(TOLD, bool(states) and not odd, f"{story.kind}: states follow each other", odd or states, final)
+    yield holds(TOLD, bool(states) and not odd, f"{history.kind}: states follow each other", odd or states, final)
     mute = [change for change in changes if not str(change.get("reason") or "").strip()]
     if not str(final.at("reason") or "").strip():
         mute.append({"record": job})
-    yield holds(TOLD, not mute, f"{story.kind}: each state has a reason", mute[:3] or "so", final)
+    yield holds(TOLD, not mute, f"{history.kind}: each state has a reason", mute[:3] or "so", final)
     last = states[-1] if states else ""
-    yield holds(TOLD, final.at("state") == last, f"{story.kind}: the record is in its last state", last, final)
+    yield holds(TOLD, final.at("state") == last, f"{history.kind}: the record is in its last state", last, final)
     events = [event.json for event in stream.events if _is_about(event, {job})]
     shown = [str(event.get("state")) for event in events]
     shown = [state for number, state in enumerate(shown) if not number or state != shown[number - 1]]
-    expected = f"{story.kind}: each change of state comes as an event"
+    expected = f"{history.kind}: each change of state comes as an event"
     yield holds(TOLD, shown == states, expected, f"events {shown}, record {states}", final)
     equal = bool(events) and events[-1] == final.json
-    expected = f"{story.kind}: the last event of the job equals its record"
+    expected = f"{history.kind}: the last event of the job equals its record"
     yield holds(TOLD, equal, expected, "it does" if equal else events[-1:] or "no event", final)
     halves = [event for event in events if not _is_part(event, changes)]
-    expected = f"{story.kind}: each event has the changes so far, and the last of them is its state"
+    expected = f"{history.kind}: each event has the changes so far, and the last of them is its state"
     yield holds(TOLD, not halves, expected, halves[:1] or "so", final)
 
 
@@ -612,10 +614,10 @@ def _can_follow(one: str, other: str) -> bool:
 
 
 def _is_part(event: Json, changes: Sequence[Json]) -> bool:
-    told = event.get("transitions")
-    if not isinstance(told, list) or not told or told != list(changes[: len(told)]):
+    transitions = event.get("transitions")
+    if not isinstance(transitions, list) or not transitions or transitions != list(changes[: len(transitions)]):
         return False
-    return isinstance(told[-1], dict) and state_of(told[-1]) == state_of(event)
+    return isinstance(transitions[-1], dict) and state_of(transitions[-1]) == state_of(event)
 
 
 def _streams(observation: JobRuns) -> Iterator[Claim]:
@@ -623,7 +625,7 @@ def _streams(observation: JobRuns) -> Iterator[Claim]:
     unbroken = observation.unbroken
     for stream in (unbroken, *observation.pieces):
         yield answered(TOLD, stream.opening, 200, "the stream of jobs is opened behind a revision that was given")
-    ours = {job for story in observation.stories for job in story.jobs}
+    ours = {job for history in observation.stories for job in history.jobs}
     events = [event for event in unbroken.events if _is_about(event, ours)]
     odd = [text for event in events for text in _odd(event)]
     expected = "each event is of the type job, valid, and has its revision as identifier"
@@ -636,8 +638,8 @@ def _streams(observation: JobRuns) -> Iterator[Claim]:
     expected = (
         f"the stream that was broken off {len(observation.pieces) - 1} times gives the events of the unbroken one"
     )
-    found = f"{len(again)} of {len(whole)} events" + ("" if again == whole else f", {_differing(again, whole)}")
-    yield holds(TOLD, again == whole, expected, found, observation.pieces[-1].opening)
+    observed = f"{len(again)} of {len(whole)} events" + ("" if again == whole else f", {_differing(again, whole)}")
+    yield holds(TOLD, again == whole, expected, observed, observation.pieces[-1].opening)
 
 
 def _is_about(event: StreamEvent, jobs: set[str]) -> bool:
@@ -668,45 +670,51 @@ def _differing(again: Sequence[tuple[str, Any]], whole: Sequence[tuple[str, Any]
 # Logs
 
 
-def _lines(story: Story, job: str) -> Iterator[Claim]:
+def _lines(history: JobHistory, job: str) -> Iterator[Claim]:
     """Answers say what is kept, and the log has that, once and in order."""
-    kept: dict[tuple[str, int], list[Json]] = {}
+    lines_kept: dict[tuple[str, int], list[Json]] = {}
     grown: list[tuple[int, dict[tuple[str, int], list[Json]]]] = [(0, {})]
-    for number, moment in enumerate(story.moments):
+    for number, moment in enumerate(history.moments):
         if moment.kind != "lines" or moment.job != job:
             continue
         run, lines = (moment.domain, int(moment.body["attempt"])), moment.body["lines"]
-        held = kept.setdefault(run, [])
-        if lines[0]["number"] <= len(held) + 1:
-            held += lines[len(held) + 1 - lines[0]["number"] :]
-        what = f"{story.kind}: lines {lines[0]['number']} to {lines[-1]['number']} of attempt {run[1]}"
+        lines_of_run = lines_kept.setdefault(run, [])
+        if lines[0]["number"] <= len(lines_of_run) + 1:
+            lines_of_run += lines[len(lines_of_run) + 1 - lines[0]["number"] :]
+        what = f"{history.kind}: lines {lines[0]['number']} to {lines[-1]['number']} of attempt {run[1]}"
         yield answered(LOGGED, moment.answer, 200, f"{what} are taken")
         last = moment.answer.at("last")
-        yield holds(LOGGED, last == len(held), f"{what}: what is kept ends with {len(held)}", last, moment.answer)
-        grown.append((number + 1, {of_run: list(rows) for of_run, rows in kept.items()}))
-    for reading in (reading for reading in story.readings if reading.job == job):
-        yield from _read(story, reading, _at(grown, reading.since), _at(grown, reading.until))
+        yield holds(
+            LOGGED,
+            last == len(lines_of_run),
+            f"{what}: what is kept ends with {len(lines_of_run)}",
+            last,
+            moment.answer,
+        )
+        grown.append((number + 1, {of_run: list(rows) for of_run, rows in lines_kept.items()}))
+    for reading in (reading for reading in history.readings if reading.job == job):
+        yield from _read(history, reading, _lines_after(grown, reading.since), _lines_after(grown, reading.until))
         ended = any(page.at("ended") is True for page in reading.pages)
-        more = _at(grown, reading.until) != grown[-1][1]
-        expected = f"{story.kind}: no page of the log says that no line is to come when there are some yet"
+        more = _lines_after(grown, reading.until) != grown[-1][1]
+        expected = f"{history.kind}: no page of the log says that no line is to come when there are some yet"
         yield holds(LOGGED, not (ended and more), expected, "one does" if ended else "none does", reading.pages[-1])
 
 
-def _at(
+def _lines_after(
     grown: Sequence[tuple[int, dict[tuple[str, int], list[Json]]]], moments: int
 ) -> dict[tuple[str, int], list[Json]]:
     """Lines of each run that were kept after so many moments."""
-    return next(kept for since, kept in reversed(grown) if since <= moments)
+    return next(lines for since, lines in reversed(grown) if since <= moments)
 
 
 def _read(
-    story: Story,
+    history: JobHistory,
     reading: Reading,
     before: Mapping[tuple[str, int], list[Json]],
     after: Mapping[tuple[str, int], list[Json]],
 ) -> Iterator[Claim]:
     """A log that is read from somewhere on has what has come since, of each run in order."""
-    what = f"{story.kind}: the log in pages of {reading.limit}" + (
+    what = f"{history.kind}: the log in pages of {reading.limit}" + (
         " from where it was read last" if reading.since else ""
     )
     for page in reading.pages:
@@ -715,33 +723,41 @@ def _read(
     fits = all(size <= reading.limit for size in sizes)
     yield holds(LOGGED, fits, f"{what}: no page has more", sizes, reading.pages[-1])
     wanted = {run: rows[len(before.get(run, ())) :] for run, rows in after.items()}
-    found: dict[tuple[str, int], list[Json]] = {}
+    lines_read: dict[tuple[str, int], list[Json]] = {}
     for row in (row for page in reading.pages for row in page.items("items") if isinstance(row, dict)):
         line = {name: row.get(name) for name in ("number", "rank", "text")}
         attempt = row.get("attempt")
-        found.setdefault((str(row.get("domain")), attempt if isinstance(attempt, int) else 0), []).append(line)
+        lines_read.setdefault((str(row.get("domain")), attempt if isinstance(attempt, int) else 0), []).append(line)
     lines = {
         run: [{name: row[name] for name in ("number", "rank", "text")} for row in rows]
         for run, rows in wanted.items()
         if rows
     }
     expected = f"{what} has the lines that are kept, once and in order"
-    yield holds(LOGGED, found == lines, expected, "so" if found == lines else _numbers(found, lines), _last(reading))
+    yield holds(
+        LOGGED,
+        lines_read == lines,
+        expected,
+        "so" if lines_read == lines else _numbers(lines_read, lines),
+        _last(reading),
+    )
 
 
 def _last(reading: Reading) -> Answer:
     return reading.pages[-1]
 
 
-def _numbers(found: Mapping[tuple[str, int], list[Json]], wanted: Mapping[tuple[str, int], list[Json]]) -> list[str]:
+def _numbers(
+    lines_read: Mapping[tuple[str, int], list[Json]], wanted: Mapping[tuple[str, int], list[Json]]
+) -> list[str]:
     """Runs whose lines are not those that are kept."""
-    unlike = [run for run in {**wanted, **found} if found.get(run, []) != wanted.get(run, [])]
-    told = []
+    unlike = [run for run in {**wanted, **lines_read} if lines_read.get(run, []) != wanted.get(run, [])]
+    differences = []
     for run in unlike[:3]:
-        numbers = [[row.get("number") for row in of_run.get(run, [])] for of_run in (found, wanted)]
+        numbers = [[row.get("number") for row in of_run.get(run, [])] for of_run in (lines_read, wanted)]
         texts = ", with other texts" if numbers[0] == numbers[1] else ""
-        told.append(f"attempt {run[1]}: {numbers[0][:20]} told, {numbers[1][:20]} kept{texts}")
-    return told
+        differences.append(f"attempt {run[1]}: {numbers[0][:20]} told, {numbers[1][:20]} kept{texts}")
+    return differences
 
 
 CHECK = Check(

@@ -75,8 +75,8 @@ def observe(episode: Episode) -> Submissions:
     """Submit jobs, the same ones again, and others under their names."""
     place = domain(episode)
     number = FULL if episode.settings.full else QUICK
-    names = [episode.name_of(f"job-{turn:03d}") for turn in range(number)]
-    bodies = {name: _body(episode, name, turn, place) for turn, name in enumerate(names)}
+    names = [episode.name_of(f"job-{number_of_job:03d}") for number_of_job in range(number)]
+    bodies = {name: _body(episode, name, number_of_job, place) for number_of_job, name in enumerate(names)}
     created, again = dict[str, Answer](), list[tuple[str, Answer]]()
     for name, body in bodies.items():
         created[name] = episode.ask("PUT", f"/v1/jobs/{name}", body)
@@ -85,7 +85,11 @@ def observe(episode: Episode) -> Submissions:
     cancelled = next(iter(bodies))
     episode.ask("DELETE", f"/v1/jobs/{cancelled}")
     again += [(name, _put_reordered(episode, body)) for name, body in bodies.items()]
-    others = [_other(episode, body, what) for turn, body in enumerate(bodies.values()) for what in _changes(turn, body)]
+    others = [
+        _other(episode, body, what)
+        for number_of_job, body in enumerate(bodies.values())
+        for what in _changes(number_of_job, body)
+    ]
     others += list(_elsewhere(episode, list(bodies.values())))
     listings, between = [], dict[str, Json]()
     for limit in PAGES:
@@ -113,11 +117,11 @@ def _name_before(episode: Episode, limit: int, last: str) -> str:
     return next((name for name in names if name < last), names[0])
 
 
-def _body(episode: Episode, name: str, turn: int, place: str) -> Json:
+def _body(episode: Episode, name: str, number: int, place: str) -> Json:
     """A job with few members, or with many."""
     chance = episode.random
     body = request_of(name, TOO_MANY) | {"domains": [place]}
-    if turn % 3 == 0:
+    if number % 3 == 0:
         return body
     many: Json = {
         "label": chance.choice(("作业一", "näher", "a b\tc", "")),
@@ -135,14 +139,14 @@ def _body(episode: Episode, name: str, turn: int, place: str) -> Json:
         "budget": chance.randint(1, 10**6) / 8,
         "retries": chance.randint(0, 9),
         "grace": 0.5,
-        "extensions": {"example.org/ticket": {"number": turn, "open": True, "words": [None, "", 1.5]}},
+        "extensions": {"example.org/ticket": {"number": number, "open": True, "words": [None, "", 1.5]}},
     }
-    chosen = many if turn % 3 == 1 else {member: many[member] for member in chance.sample(sorted(many), 5)}
+    chosen = many if number % 3 == 1 else {member: many[member] for member in chance.sample(sorted(many), 5)}
     if "split_modes" in chosen:  # what is spread says what it sends
         chosen["communication"] = many["communication"]
     workload = {
         "image": "registry.example.org/train:1",
-        "command": ["python", "train.py", "--seed", str(turn), "--seed", "7", ""],
+        "command": ["python", "train.py", "--seed", str(number), "--seed", "7", ""],
         "environment": [{"name": "A", "value": ""}, {"name": "B_2", "value": "ü=\n"}],
         "working_directory": "/work",
         "code": "https://example.org/code.tar.gz",
@@ -159,11 +163,11 @@ def _put_reordered(episode: Episode, body: Json) -> Answer:
     return episode.ask("PUT", f"/v1/jobs/{body['id']}", content=text.encode())
 
 
-def _changes(turn: int, body: Json) -> list[str]:
+def _changes(index: int, body: Json) -> list[str]:
     """In what others are unlike this job: two of what is possible, in turn."""
     possible = ["last argument", "order of arguments", "one more member", "devices"]
     possible += [name for name in ("priority", "checkpoint", "extensions", "retries", "deadline") if name in body]
-    return [possible[number % len(possible)] for number in (2 * turn, 2 * turn + 1)]
+    return [possible[number % len(possible)] for number in (2 * index, 2 * index + 1)]
 
 
 def _other(episode: Episode, body: Json, what: str) -> Conflict:
@@ -231,10 +235,10 @@ def judge(o: Submissions) -> Iterator[Finding]:
 
 
 def _as_submitted(body: Json, answer: Answer, what: str) -> Iterator[Finding]:
-    told = _submitted(answer.json)
-    unlike = sorted(name for name in {**body, **told} if body.get(name) != told.get(name))
-    found = f"others are {', '.join(unlike)}" if unlike else "so"
-    yield holds("JOB-001", not unlike, f"{what} is as it was submitted", found, answer)
+    stated = _submitted(answer.json)
+    unlike = sorted(name for name in {**body, **stated} if body.get(name) != stated.get(name))
+    observed = f"others are {', '.join(unlike)}" if unlike else "so"
+    yield holds("JOB-001", not unlike, f"{what} is as it was submitted", observed, answer)
 
 
 def _submitted(record: Any) -> Json:
@@ -252,8 +256,8 @@ def _listed(o: Submissions, pages: Sequence[Answer]) -> Iterator[Finding]:
     wanted = sorted(name for name in o.bodies if name not in o.between)
     missing = [name for name in wanted if name not in names]
     twice = sorted({name for name in names if names.count(name) > 1})
-    found = f"missing {missing[:3]}, twice {twice[:3]}" if missing or twice else "so"
-    yield holds("JOB-001", not missing and not twice, "each job is listed once", found, pages[0])
+    observed = f"missing {missing[:3]}, twice {twice[:3]}" if missing or twice else "so"
+    yield holds("JOB-001", not missing and not twice, "each job is listed once", observed, pages[0])
     order = [str(row.get("id")) for row in rows]
     in_order = order == sorted(order)
     yield holds("JOB-001", in_order, "jobs are listed in order of identifier", names[:5], pages[0])

@@ -6,19 +6,15 @@ invariants of its own; what they do alike stands here.
 
 1. **Requests.** Names and revisions that tell nothing, drawn from the random numbers of an episode; an exchange with a
    service, and whether its answer is what the published operation answers with (:mod:`kuayu_conformance.contract`).
-2. **Adversarial cases.** A request that is as it should be, and variants of it with one :class:`Fault` each: a name
-   that nothing has, one that stands twice, or what cannot be. A target refuses each variant with 422, the problem that
-   the fault calls for, and a pointer to its place (RFC 6901, RFC 9457; DEM-006, FCT-007, SCH-012, RES-013).
-3. **Invariants.** Requests that are hard to answer, each by itself, and what deviates in the answers (RES-012, RES-014
+2. **Invariants.** Requests that are hard to answer, each by itself, and what deviates in the answers (RES-012, RES-014
    to RES-016).
-4. **Windows.** A service that is asked again and again while a simulated world goes on: it is given up after too many
+3. **Windows.** A service that is asked again and again while a simulated world goes on: it is given up after too many
    questions in vain, and of what deviates the first few answers are kept as evidence.
 
 Nothing here knows a threshold. Random numbers are drawn in the order in which requests are made, so that what a target
 is asked follows from the nonce and from its answers alone.
 """
 
-import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,8 +25,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.contract import operation_of
-from kuayu_conformance.episode import Episode, SetUpFailed
-from kuayu_conformance.findings import Claim, Finding, answered, holds
+from kuayu_conformance.episode import Episode, SetUpFailure
+from kuayu_conformance.findings import Claim, Finding, holds
 from kuayu_schemas import schema
 
 if TYPE_CHECKING:
@@ -42,7 +38,7 @@ states that are patched. What is a document of a class has its type (:mod:`kuayu
 
 RequestT = TypeVar("RequestT", bound=Mapping[str, Any])
 """Class of a request."""
-Drawing = TypeVar("Drawing")
+Builder = TypeVar("Builder")
 """What draws the parts of a profile's requests."""
 
 Key = TypeVar("Key", bound=Hashable)
@@ -64,7 +60,7 @@ class DecisionExchange:
     answer: Answer
 
     @property
-    def told(self) -> Any:
+    def decision(self) -> Any:
         """The answer as JSON, of the class that the operation answers with; whoever asked knows which."""
         return self.answer.json
 
@@ -73,11 +69,11 @@ def ask(episode: Episode, path: str, body: Mapping[str, Any]) -> DecisionExchang
     """Ask for a decision.
 
     Raises:
-        SetUpFailed: The answer is none.
+        SetUpFailure: The answer is none.
     """
     exchange = DecisionExchange(body, episode.set_up("POST", path, body))
     if not is_answer(path, exchange.answer):
-        raise SetUpFailed(f"the answer is no valid {answer_class(path)}", exchange.answer)
+        raise SetUpFailure(f"the answer is no valid {answer_class(path)}", exchange.answer)
     return exchange
 
 
@@ -119,139 +115,9 @@ def present(chance: Random) -> int:
     return _EARLIEST + chance.randrange(_SPAN)
 
 
-def near(found: float, expected: float, relative: float = 0.01) -> bool:
+def near(value: float, expected: float, relative: float = 0.01) -> bool:
     """Whether a figure is within a share of the one that is expected."""
-    return abs(found - expected) <= relative * abs(expected)
-
-
-UNKNOWN, INVALID = "unknown-reference", "invalid-body"
-"""Problems: a name that nothing has, and a contradiction."""
-NOWHERE = "nowhere"
-"""A name that nothing has."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One thing that is wrong with a request.
-
-    Attributes:
-        what: In words.
-        problem: What it calls for.
-        pointer: The place that is to be named.
-        within: Whether a place within it may be named, too.
-        values: What is put where.
-        instead: Another place that may be named as well as that one, or a place within it; none where it is empty.
-    """
-
-    what: str
-    problem: str
-    pointer: str
-    within: bool
-    values: Mapping[str, Any]
-    instead: str = ""
-
-    @property
-    def where(self) -> str:
-        """Places that may be named, in words."""
-        first = f"{self.pointer} or a place within it" if self.within else self.pointer
-        return first + (f", or {self.instead} or a place within it" if self.instead else "")
-
-    def names(self, pointer: str) -> bool:
-        """Whether that is one of them."""
-        roots = [self.pointer] * self.within + [self.instead] * bool(self.instead)
-        return pointer in {self.pointer, *roots} or any(pointer.startswith(f"{root}/") for root in roots)
-
-    def in_(self, whole: RequestT) -> RequestT:
-        """A copy of a request with that wrong in it."""
-        return changed(whole, self.values)
-
-
-def unknown(what: str, pointer: str) -> Fault:
-    """A name that nothing has, at a place that points at something."""
-    return Fault(what, UNKNOWN, pointer, False, {pointer: NOWHERE})
-
-
-def repeated(what: str, pointer: str, whole: Mapping[str, Any], source: str) -> Fault:
-    """A name that something else in the request has already, at another place."""
-    return Fault(what, INVALID, pointer, False, {pointer: at(whole, source)})
-
-
-def changed(whole: RequestT, values: Mapping[str, Any]) -> RequestT:
-    """A copy of a request with other values at some places, put there one after the other."""
-    # what stands in two places is one thing to a deep copy
-    body: RequestT = json.loads(json.dumps(whole))
-    for pointer, value in values.items():
-        place, _, last = pointer.rpartition("/")
-        parent = at(body, place)
-        parent[int(last) if isinstance(parent, list) else last] = json.loads(json.dumps(value))
-    return body
-
-
-def at(body: Any, pointer: str) -> Any:
-    """What stands at a place of a request.
-
-    Raises:
-        LookupError: Nothing does.
-    """
-    for step in pointer.split("/")[1:]:
-        body = body[int(step) if isinstance(body, list) else step]
-    return body
-
-
-@dataclass(frozen=True)
-class BadRequest:
-    """A request with a fault, and what came.
-
-    Attributes:
-        what: What is wrong, in words, with the operation.
-        fault: The same, and where.
-        answer: The exchange.
-    """
-
-    what: str
-    fault: Fault
-    answer: Answer
-
-    @property
-    def pointers(self) -> list[Any]:
-        """Places that the answer names, as they came."""
-        return [error.get("pointer") for error in self.answer.items("errors") if isinstance(error, dict)]
-
-
-def bad_requests(
-    episode: Episode,
-    bodies: Mapping[str, Mapping[str, Any]],
-    faults: Callable[[str, Any], Iterable[Fault]],
-    right: Callable[[Episode, str, Any], object] = ask,
-) -> tuple[BadRequest, ...]:
-    """Ask for everything as it should be, then with one thing wrong each time.
-
-    Args:
-        episode: With the target; operations that the run is not about are left out.
-        bodies: A request that is as it should be, by operation.
-        faults: What can be wrong with the request of an operation.
-        right: Asks for what is as it should be.
-
-    Raises:
-        SetUpFailed: What is right is not answered.
-    """
-    wanted = {path: body for path, body in bodies.items() if episode.settings.asks(f"POST {path}")}
-    for path, body in wanted.items():
-        right(episode, path, body)
-    return tuple(
-        BadRequest(f"{fault.what} ({path})", fault, episode.ask("POST", path, fault.in_(whole)))
-        for path, whole in wanted.items()
-        for fault in faults(path, whole)
-    )
-
-
-def refusals(requirement: str, requests: Iterable[BadRequest]) -> Iterator[Finding]:
-    """Two claims about each request: it is refused with the problem that it calls for, and the place is named."""
-    for wrong in requests:
-        fault, pointers = wrong.fault, [str(pointer) for pointer in wrong.pointers]
-        yield answered(requirement, wrong.answer, 422, wrong.what, problem=fault.problem)
-        named = any(fault.names(pointer) for pointer in pointers)
-        yield holds(requirement, named, f"{wrong.what}: the place {fault.where}", pointers, wrong.answer)
+    return abs(value - expected) <= relative * abs(expected)
 
 
 SHOWN = 3
@@ -290,17 +156,17 @@ class CaseVerdicts:
     def findings(self, requirement: str) -> Iterator[Finding]:
         """A claim about every hard request."""
         for case in self.cases:
-            found = "; ".join(case.faults) or "it is sound"
-            yield holds(requirement, not case.faults, f"{case.what}: a sound {self.called}", found, case.answer)
+            observed = "; ".join(case.faults) or "it is sound"
+            yield holds(requirement, not case.faults, f"{case.what}: a sound {self.called}", observed, case.answer)
 
 
 def drawn(
-    cases: Mapping[str, Callable[[Drawing], RequestT]], draft: Callable[[Random], Drawing], chance: Random, times: int
+    cases: Mapping[str, Callable[[Builder], RequestT]], builder: Callable[[Random], Builder], chance: Random, times: int
 ) -> Iterator[tuple[str, RequestT]]:
     """Each hard request so many times, with other numbers: what is hard about it, and the request."""
     for _ in range(times):
         for what, case in cases.items():
-            yield what, case(draft(chance))
+            yield what, case(builder(chance))
 
 
 def verdicts(
@@ -328,10 +194,10 @@ def verdicts(
     return CaseVerdicts(called, tuple(cases))
 
 
-def revision_faults(body: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+def revision_faults(body: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with the revision of an answer: it is that of the request, or of nothing (COM-028)."""
-    if told["revision"] != body["revision"]:
-        yield f"revision {told['revision']} where the request's is {body['revision']}"
+    if decision["revision"] != body["revision"]:
+        yield f"revision {decision['revision']} where the request's is {body['revision']}"
 
 
 GIVEN_UP = 20
@@ -419,7 +285,7 @@ class WindowClient:
         """How many answers there were with anything amiss, which evidence is made of."""
         return self.bad_answers + self.unsound.count
 
-    def _asked(self, path: str, body: Mapping[str, Any]) -> Answer | None:
+    def _ask(self, path: str, body: Mapping[str, Any]) -> Answer | None:
         """An answer; None where it is not what the operation answers with, or was not too often."""
         if self.hopeless:
             return None
@@ -446,11 +312,11 @@ class WindowClient:
             self._in_vain = 0
             return known[0]
         answers, amiss = self.answers, self._amiss
-        with self.episode.stretch(key) as stretch:
-            found = play()
+        with self.episode.segment(key) as segment:
+            outcome = play()
             if self._amiss == amiss:
-                stretch.keep((found, self.answers - answers))
-        return found
+                segment.keep((outcome, self.answers - answers))
+        return outcome
 
     def played(self, windows: Sequence[Key], play: Callable[[Key], Played]) -> tuple[Played, ...]:
         """All windows in their order, until the service is not asked any more."""

@@ -105,10 +105,10 @@ def identifier_of(value: Any) -> str:
     return f"{epoch}:{number}"
 
 
-def events_until(episode: Episode, stream: Stream, found: Callable[[StreamEvent], bool]) -> None:
+def events_until(episode: Episode, stream: Stream, matches: Callable[[StreamEvent], bool]) -> None:
     """Take events until one is found, the stream ends, or patience does."""
     for _ in range(round(episode.patience / PAUSE)):
-        if any(found(event) for event in stream.take(PAUSE)) or stream.taken[-1].ended:
+        if any(matches(event) for event in stream.take(PAUSE)) or stream.taken[-1].ended:
             return
     episode.patience = 0.0
 
@@ -118,16 +118,16 @@ def removes(event: StreamEvent, kind: str, name: str) -> bool:
     return (kind, name) in gone_of(event.json)
 
 
-def difference(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def difference(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """The first places in which two graphs differ, in words; empty where they do not."""
-    found = []
+    differences = []
     for part in PARTS:
-        ours, theirs = held.get(part, {}), wanted.get(part, {})
-        found += [f"{part}/{name} missing" for name in sorted(theirs.keys() - ours.keys())]
-        found += [f"{part}/{name} too many" for name in sorted(ours.keys() - theirs.keys())]
-        found += [
+        ours, theirs = actual.get(part, {}), wanted.get(part, {})
+        differences += [f"{part}/{name} missing" for name in sorted(theirs.keys() - ours.keys())]
+        differences += [f"{part}/{name} too many" for name in sorted(ours.keys() - theirs.keys())]
+        differences += [
             f"{part}/{name}: {ours[name]} and not {theirs[name]}"
             for name in sorted(ours.keys() & theirs.keys())
             if ours[name] != theirs[name]
         ]
-    return "; ".join(found[:3])
+    return "; ".join(differences[:3])

@@ -5,6 +5,7 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.resources import beat, line, sample
+from kuayu_conformance.episode import Episode
 from kuayu_schemas import registers
 
 
@@ -12,6 +13,18 @@ def mandatory(declaration: Answer) -> list[str]:
     """Method and path of each mandatory operation of what is declared, profiles and parts, in order of the register."""
     declared = [*declaration.items("profiles"), *declaration.items("sub_profiles")]
     return list(registers.mandatory(["COM", *(name for name in declared if isinstance(name, str))]))
+
+
+def decision_services(episode: Episode) -> list[str]:
+    """Method and path of each decision service that a check asks, in order of the register.
+
+    They are those of what the target declares or, where the run is about parts of profiles, of these parts.
+    """
+    services = mandatory(episode.ask("GET", "/v1/conformance"))
+    if episode.settings.operations is not None:
+        everything = registers.mandatory(registers.profiles())
+        services = [operation for operation in everything if operation in episode.settings.operations]
+    return [operation for operation in services if operation in DECISIONS]
 
 
 REVISION = {"epoch": "none", "number": 0}
@@ -206,10 +219,13 @@ DECISIONS: dict[str, Mapping[str, Any]] = {
 """Body by operation, of each decision service."""
 
 
-def reports(subject: str, at: str) -> dict[str, Mapping[str, Any]]:
+def reports(subject: str, observed_at: str) -> dict[str, Mapping[str, Any]]:
     """Body by operation, of each that takes what is told of a node; nothing is wrong with it."""
     return {
-        "POST /v1/samples": {"mode": "per_item", "samples": [sample(subject, at, accelerator_utilisation=0.5)]},
-        "POST /v1/heartbeats": {"beats": [beat(subject, 0, at)]},
-        "POST /v1/log-lines": {"lines": [line(subject, at, "systemd[1]: Started Session 1 of User root.")]},
+        "POST /v1/samples": {
+            "mode": "per_item",
+            "samples": [sample(subject, observed_at, accelerator_utilisation=0.5)],
+        },
+        "POST /v1/heartbeats": {"beats": [beat(subject, 0, observed_at)]},
+        "POST /v1/log-lines": {"lines": [line(subject, observed_at, "systemd[1]: Started Session 1 of User root.")]},
     }

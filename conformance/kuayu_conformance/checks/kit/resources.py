@@ -78,7 +78,7 @@ def failing(episode: Episode, subjects: Sequence[str]) -> None:
     """Let nodes beat once, and their logs tell that their devices have to be reset.
 
     Raises:
-        SetUpFailed: Heartbeats or log lines were refused.
+        SetUpFailure: Heartbeats or log lines were refused.
     """
     now = instant(episode.now())
     episode.set_up("POST", "/v1/heartbeats", {"beats": [beat(subject, 1, now) for subject in subjects]})
@@ -95,7 +95,7 @@ def faults_of(episode: Episode, in_domain: str, state: str, least: int) -> Answe
         episode.sleep(GLANCE)
 
 
-def held(episode: Episode, subject: str, *, kind: str = "node", query: str = "") -> Answer:
+def read_samples(episode: Episode, subject: str, *, kind: str = "node", query: str = "") -> Answer:
     """Ask for the samples of a subject."""
     return episode.ask("GET", f"/v1/samples?subject={subject}&subject_kind={kind}{query}")
 

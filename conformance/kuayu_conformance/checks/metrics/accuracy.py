@@ -41,7 +41,7 @@ class Stratum:
     exporter: str
     trap: str
     cells: tuple[Cell, ...]
-    found: Mapping[tuple[str, int], Mapping[str, Any]]
+    samples: Mapping[tuple[str, int], Mapping[str, Any]]
     answer: Answer
 
 
@@ -71,12 +71,12 @@ def _stratum(episode: Episode, site: str, name: str, trap: str) -> Stratum:
     for page, known in _trapped(played, trap, [now - step * (count - i) for i in range(count)]):
         previous, delay = delay, _send(episode, machine, page, name, SKEW if trap == "skew" else 0.0)
         blur = min(MOST_BLUR, (previous + delay) / step)
-        cells |= {(cell.subject, cell.measure, cell.at): _blurred(cell, blur) for cell in known}
-    found: dict[tuple[str, int], Mapping[str, Any]] = {}
+        cells |= {(cell.subject, cell.measure, cell.instant): _blurred(cell, blur) for cell in known}
+    samples: dict[tuple[str, int], Mapping[str, Any]] = {}
     kinds = {"node" if subject == NODE else "device" for row in played.mapped for subject in row.series}
     for kind in sorted(kinds):
-        answer = _read(episode, machine, kind, now - step * (count + 1), found)
-    return Stratum(name, trap, tuple(cells.values()), found, answer)
+        answer = _read(episode, machine, kind, now - step * (count + 1), samples)
+    return Stratum(name, trap, tuple(cells.values()), samples, answer)
 
 
 def _send(episode: Episode, machine: str, page: Page, name: str, shift: float) -> float:
@@ -87,7 +87,7 @@ def _send(episode: Episode, machine: str, page: Page, name: str, shift: float) -
     query = f"/v1/expositions?node={machine}&exporter={name}"
     if shift:
         sent = episode.now()
-        query += f"&observed_at={instant(page.at + shift)}&sent_at={instant(sent + shift)}"
+        query += f"&observed_at={instant(page.instant + shift)}&sent_at={instant(sent + shift)}"
         answer = episode.ask("POST", query, content=page.untimed.encode(), media_type="text/plain")
         return answer.started + answer.seconds - sent + 0.002
     episode.ask("POST", query, content=page.text.encode(), media_type="text/plain")
@@ -109,13 +109,13 @@ def _trapped(played: PlayedExporter, trap: str, instants: list[float]) -> Iterat
                 page = played.advance(item, reset=i % 5 == 4)
                 yield page, page.cells
         case "repeat":
-            for at in instants:
-                page = played.advance(at)
+            for moment in instants:
+                page = played.advance(moment)
                 yield page, page.cells
                 yield page, ()
         case "disorder":
-            made = [played.advance(place, overtaken=i % 2 == 0) for i, place in enumerate(instants)]
-            for early, late in zip(made[::2], made[1::2], strict=False):
+            pages = [played.advance(place, overtaken=i % 2 == 0) for i, place in enumerate(instants)]
+            for early, late in zip(pages[::2], pages[1::2], strict=False):
                 yield late, late.cells
                 yield early, early.cells
         case "gap":
@@ -129,7 +129,7 @@ def _trapped(played: PlayedExporter, trap: str, instants: list[float]) -> Iterat
 
 
 def _read(
-    episode: Episode, machine: str, kind: str, since: float, found: dict[tuple[str, int], Mapping[str, Any]]
+    episode: Episode, machine: str, kind: str, since: float, samples: dict[tuple[str, int], Mapping[str, Any]]
 ) -> Answer:
     path = f"/v1/samples?subject={machine}&subject_kind={kind}&from={instant(since)}"
     path += f"&limit={int(min(1000, episode.settings.limits['max_page']))}"
@@ -137,7 +137,7 @@ def _read(
         for item in answer.items("items"):
             when = seconds_of(item.get("observed_at")) if isinstance(item, dict) else None
             if when is not None:
-                found[(str(item.get("device", NODE)), round(when * 1000))] = item
+                samples[(str(item.get("device", NODE)), round(when * 1000))] = item
     return answer
 
 
@@ -166,21 +166,21 @@ def judge(o: Strata) -> Iterator[Finding]:
 def _wrong(stratum: Stratum) -> Iterator[Claim]:
     tolerant = 2.5 if stratum.trap == "skew" else 0.0  # the correction is known no better than the network's delay
     for cell in stratum.cells:
-        value = _held(stratum, cell, tolerant)
+        value = _stored_value(stratum, cell, tolerant)
         if not correct(cell, value):
             subject = f"device {cell.subject}" if cell.subject else "the node"
-            where = f"{stratum.exporter}, {stratum.trap}: {cell.measure} of {subject} at {instant(cell.at)}"
+            where = f"{stratum.exporter}, {stratum.trap}: {cell.measure} of {subject} at {instant(cell.instant)}"
             expected = f"{where} is {_shown(cell)}"
             yield holds("MET-003", False, expected, "absent" if value is None else value, stratum.answer)
 
 
-def _held(stratum: Stratum, cell: Cell, tolerant: float) -> object:
-    position = round(cell.at * 1000)
-    sample = stratum.found.get((cell.subject, position))
+def _stored_value(stratum: Stratum, cell: Cell, tolerant: float) -> object:
+    position = round(cell.instant * 1000)
+    sample = stratum.samples.get((cell.subject, position))
     if sample is None and tolerant:
-        near = [(abs(t - position), t) for subject, t in stratum.found if subject == cell.subject]
+        near = [(abs(t - position), t) for subject, t in stratum.samples if subject == cell.subject]
         distance, when = min(near, default=(float("inf"), 0))
-        sample = stratum.found.get((cell.subject, when)) if distance <= tolerant * 1000 else None
+        sample = stratum.samples.get((cell.subject, when)) if distance <= tolerant * 1000 else None
     return (sample or {}).get(cell.measure)
 
 

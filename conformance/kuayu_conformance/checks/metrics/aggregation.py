@@ -137,12 +137,12 @@ def judge(o: AggregateAnswers) -> Iterator[Finding]:
     yield from _compared(o.whole, expected, SubjectKind.domain)
     devices = [v.get("device") for v in o.whole.items("values") if isinstance(v, dict) and v.get("device")]
     yield holds("MET-009", not devices, "a domain's report holds no values of devices", devices, o.whole)
-    own = _found(o.overruled, "accelerator_utilisation", None)
+    own = _reported_value(o.overruled, "accelerator_utilisation", None)
     yield holds("MET-009", _same(own, 0.125), "a value reported for the domain itself wins", own, o.overruled)
     early = o.earlier.items("values")
     dynamic = [v for v in early if isinstance(v, dict) and v.get("provenance") != "registered"]
     yield lacks("MET-009", o.earlier, dynamic, "an hour earlier nothing had been observed")
-    capacity = _found(o.registered, "accelerator_memory_capacity", None)
+    capacity = _reported_value(o.registered, "accelerator_memory_capacity", None)
     yield holds(
         "MET-009", _same(capacity, 6.4e10), "what nobody measured comes from the registration", capacity, o.registered
     )
@@ -156,29 +156,29 @@ def _compared(
         measure = by_name[name]
         if kind not in measure.subjects:
             continue
-        found = _found(answer, name, device)
+        observed = _reported_value(answer, name, device)
         what = f"{name} of {kind.value}{f' {device}' if device else ''} ({measure.aggregation.value}) is {value}"
-        yield holds("MET-009", _same(found, value), what, found, answer)
+        yield holds("MET-009", _same(observed, value), what, observed, answer)
 
 
-def _found(answer: Answer, measure: str, device: str | None) -> Any:
+def _reported_value(answer: Answer, measure: str, device: str | None) -> Any:
     for value in answer.items("values"):
         if isinstance(value, dict) and value.get("measure") == measure and value.get("device") == device:
             return next((value[k] for k in ("number", "by_precision", "state") if value.get(k) is not None), None)
     return None
 
 
-def _same(found: Any, expected: Value) -> bool:
+def _same(observed: Any, expected: Value) -> bool:
     if isinstance(expected, dict):
         return (
-            isinstance(found, dict)
-            and found.keys() == expected.keys()
-            and all(_same(found[name], number) for name, number in expected.items())
+            isinstance(observed, dict)
+            and observed.keys() == expected.keys()
+            and all(_same(observed[name], number) for name, number in expected.items())
         )
     if isinstance(expected, str):
-        return bool(found == expected)
-    number = isinstance(found, int | float) and not isinstance(found, bool)
-    return number and abs(found - expected) <= 1e-9 * max(1.0, abs(expected))
+        return bool(observed == expected)
+    number = isinstance(observed, int | float) and not isinstance(observed, bool)
+    return number and abs(observed - expected) <= 1e-9 * max(1.0, abs(expected))
 
 
 CHECK = Check("met_aggregation", ("MET-009",), observe, judge)

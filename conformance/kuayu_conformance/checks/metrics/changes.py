@@ -61,10 +61,10 @@ def observe(episode: Episode) -> GraphChanges:
     ]
     later: list[list[Answer]] = [[] for _ in queries]
     names: list[str] = []
-    for turn in range(1, TURNS + 1):
-        _change(episode, (site, other), names, turn)
+    for round_number in range(1, TURNS + 1):
+        _change(episode, (site, other), names, round_number)
         episode.sleep(episode.random.uniform(0.1, 0.8))
-        if turn in SNAPSHOTS:
+        if round_number in SNAPSHOTS:
             for query, taken in zip(queries, later, strict=True):
                 taken.append(read(episode, query))
     for stream, taken in zip(streams, later, strict=True):
@@ -78,23 +78,23 @@ def observe(episode: Episode) -> GraphChanges:
     return GraphChanges(tuple(StreamView(*row) for row in rows), frozenset({site, other, *names}))
 
 
-def _change(episode: Episode, sites: tuple[str, str], names: list[str], turn: int) -> None:
+def _change(episode: Episode, sites: tuple[str, str], names: list[str], round_number: int) -> None:
     now = instant(episode.now())
-    match turn % 6:
+    match round_number % 6:
         case 1 | 2:
-            names.append(node(episode, sites[turn % 2], f"n{turn}", names=("0",)))
+            names.append(node(episode, sites[round_number % 2], f"n{round_number}", names=("0",)))
         case 3:
             post(
                 episode,
                 [sample(names[-1], now, health_state="faulty"), sample(names[0], now, accelerator_utilisation=0.9)],
             )
         case 4:
-            link = episode.name_of(f"l{turn}")
+            link = episode.name_of(f"l{round_number}")
             body = {"id": link, "source": sites[0], "destination": sites[1]}
             episode.set_up("PUT", f"/v1/links/{link}", body)
             post(episode, [sample(link, now, kind="link", packet_loss=1.0)])
         case 5:
-            body = {"id": names[-1], "domain": sites[turn % 4 // 2], "label": f"moved in turn {turn}"}
+            body = {"id": names[-1], "domain": sites[round_number % 4 // 2], "label": f"moved in turn {round_number}"}
             episode.set_up("PUT", f"/v1/nodes/{names[-1]}", body)
         case _:
             episode.set_up("DELETE", f"/v1/nodes/{names.pop(0)}")
@@ -126,8 +126,8 @@ def _judge(followed: StreamView, names: frozenset[str]) -> Iterator[Finding]:
             taken += 1
         wanted: Graph = graph_of(snapshot.json)
         expected = f"{taken} changes lead from the first snapshot of {what} to the one at revision {until}"
-        found = difference(graph, wanted) or "they do"
-        yield holds("MET-018", graph == wanted, expected, found, snapshot)
+        observed = difference(graph, wanted) or "they do"
+        yield holds("MET-018", graph == wanted, expected, observed, snapshot)
     changed = len({name for event in events for part in graph_of(event.json).values() for name in part} & names)
     expected = "the changes of the suite's own show in the stream"
     yield holds("MET-018", bool(changed), expected, f"{changed} vertices changed", followed.first)

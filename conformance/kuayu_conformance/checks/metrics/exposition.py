@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import domain, held, node
+from kuayu_conformance.checks.kit.resources import domain, node, read_samples
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.exporters.player import Cell, PlayedExporter
 from kuayu_conformance.findings import Finding, answered, holds, lacks
@@ -79,7 +79,7 @@ def observe(episode: Episode) -> PageAnswers:
     broken, played = machine("broken")
     good = played.advance(now - 10).text
     malformed = push(broken, good + 'DCGM_FI_DEV_GPU_UTIL{gpu="0" 5 oops\n')
-    after_malformed = held(episode, broken, kind="device")
+    after_malformed = read_samples(episode, broken, kind="device")
     unmapped = push(broken, "# TYPE kuayu_unknown gauge\nkuayu_unknown 1\n")
     unknown_exporter = push(broken, good, exporter="no-such-exporter")
     unknown_node = push(episode.name_of("absent"), good)
@@ -89,21 +89,21 @@ def observe(episode: Episode) -> PageAnswers:
     page = played.advance(now - 10)
     field = next(row for row in played.mapped if row.measure.name == SPOILT)
     series = field.series[played.devices[0]][0]
-    excess = played.capture.render({**page.values, series: "250"}, round(page.at * 1000))
+    excess = played.capture.render({**page.values, series: "250"}, round(page.instant * 1000))
     spoilt = {row.measure.name for row in played.mapped if series in row.series.get(played.devices[0], ())}
     rest = (cell for cell in page.gauges if cell.subject == played.devices[0] and cell.measure not in spoilt)
     return PageAnswers(
         now - 40,
         timed_answer,
-        held(episode, timed, kind="device"),
+        read_samples(episode, timed, kind="device"),
         now - 30,
-        held(episode, untimed, kind="device"),
+        read_samples(episode, untimed, kind="device"),
         bare_at,
-        held(episode, bare, kind="device"),
+        read_samples(episode, bare, kind="device"),
         first,
         second,
         older,
-        held(episode, counting),
+        read_samples(episode, counting),
         times,
         unmapped,
         malformed,
@@ -112,7 +112,7 @@ def observe(episode: Episode) -> PageAnswers:
         unknown_node,
         stranger,
         out_of_range=push(ranged, excess),
-        after_out_of_range=held(episode, ranged, kind="device"),
+        after_out_of_range=read_samples(episode, ranged, kind="device"),
         rest=tuple(rest),
     )
 
@@ -148,18 +148,18 @@ def judge(o: PageAnswers) -> Iterator[Finding]:
 def judge_rest(answer: Answer, rest: Sequence[Cell]) -> Iterator[Finding]:
     """Hold what is held after a value out of range against the rest of its sample."""
     items = [item for item in answer.items("items") if isinstance(item, dict)]
-    kept = [item[SPOILT] for item in items if SPOILT in item]
-    yield holds("MET-008", not kept, "the value out of range is not held", f"held {kept}", answer)
+    spoilt_values = [item[SPOILT] for item in items if SPOILT in item]
+    yield holds("MET-008", not spoilt_values, "the value out of range is not held", f"held {spoilt_values}", answer)
     missing = [cell.measure for cell in rest if not any(_is_held(cell, item) for item in items)]
     expected = "the other measures of the sample are held, with the values that the page shows"
-    found = f"missing or different: {', '.join(missing) or 'none'}"
-    yield holds("MET-008", not missing, expected, found, answer)
+    observed = f"missing or different: {', '.join(missing) or 'none'}"
+    yield holds("MET-008", not missing, expected, observed, answer)
 
 
 def _is_held(cell: Cell, item: Mapping[str, object]) -> bool:
     value, device = item.get(cell.measure), item.get("device")
     when = seconds_of(item.get("observed_at"))
-    if device != cell.subject or when is None or abs(when - cell.at) > SAME_INSTANT:
+    if device != cell.subject or when is None or abs(when - cell.instant) > SAME_INSTANT:
         return False
     if isinstance(cell.truth, float) and isinstance(value, int | float):
         return abs(value - cell.truth) <= cell.tolerance
@@ -179,8 +179,8 @@ def _rates(o: PageAnswers) -> Iterator[Finding]:
         (20, False, "a page older than the newest taken gives no rate"),
         (40, True, "the second page gives a rate"),
     ):
-        found = counted.get(offset)
-        yield holds("MET-008", (found is not None) == remote, what, found, o.rates)
+        value = counted.get(offset)
+        yield holds("MET-008", (value is not None) == remote, what, value, o.rates)
 
 
 CHECK = Check("met_exposition", ("MET-008",), observe, judge)

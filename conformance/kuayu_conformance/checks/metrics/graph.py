@@ -78,9 +78,9 @@ def observe(episode: Episode) -> GraphLooks:
         for letter, site in zip("ab", (first, second), strict=True)
         for i in range(3)
     ]
-    there, back = _link(episode, first, second, "ab"), _link(episode, second, first, "ba")
-    names = frozenset((first, second, *nodes, there, back))
-    whole = {"domains": frozenset({first, second}), "nodes": frozenset(nodes), "links": frozenset({there, back})}
+    outbound, inbound = _link(episode, first, second, "ab"), _link(episode, second, first, "ba")
+    names = frozenset((first, second, *nodes, outbound, inbound))
+    whole = {"domains": frozenset({first, second}), "nodes": frozenset(nodes), "links": frozenset({outbound, inbound})}
     looks = [_look(episode, first, whole, names)]
 
     moved = nodes[2]
@@ -89,14 +89,14 @@ def observe(episode: Episode) -> GraphLooks:
     wait_until(episode, "", lambda graph: graph["nodes"].get(moved, {}).get("domain") == second)
     looks.append(_look(episode, first, whole, names))
 
-    for path in (f"nodes/{nodes[0]}", f"links/{back}"):
+    for path in (f"nodes/{nodes[0]}", f"links/{inbound}"):
         episode.set_up("DELETE", f"/v1/{path}")
-    left = whole | {"nodes": frozenset(nodes[1:]), "links": frozenset({there})}
+    left = whole | {"nodes": frozenset(nodes[1:]), "links": frozenset({outbound})}
     looks.append(_look(episode, first, left, names))
-    back = _link(episode, second, first, "ba")
-    looks.append(_look(episode, first, left | {"links": frozenset({there, back})}, names))
+    inbound = _link(episode, second, first, "ba")
+    looks.append(_look(episode, first, left | {"links": frozenset({outbound, inbound})}, names))
 
-    links = tuple((what, values, state, _report(episode, there, values, state)) for what, values, state in REPORTED)
+    links = tuple((what, values, state, _report(episode, outbound, values, state)) for what, values, state in REPORTED)
     foreign = read(episode, tenant="other") if episode.settings.other_tenant else None
     return GraphLooks(
         names,
@@ -105,8 +105,8 @@ def observe(episode: Episode) -> GraphLooks:
         moved,
         tuple(looks),
         links,
-        there,
-        back,
+        outbound,
+        inbound,
         foreign,
         read(episode, f"?domain={episode.name_of('nowhere')}"),
         read(episode, "?detail=atoms"),
@@ -183,21 +183,23 @@ def _judge_look(o: GraphLooks, look: Look) -> Iterator[Finding]:
             yield holds("MET-017", not graph["nodes"], f"with {query} no nodes are given", _size(graph), answer)
     for answer in (look.whole, look.domains, look.one, look.both):
         yield answered("MET-017", answer, 200, "the graph is given")
-        made = digest_of(document(answer))
-        yield holds("MET-017", answer.at("digest") == made, "its digest is that of its members", made, answer)
+        computed = digest_of(document(answer))
+        yield holds("MET-017", answer.at("digest") == computed, "its digest is that of its members", computed, answer)
         ordered = all(_in_order(answer.items(part)) for part in look.wanted)
-        found = "in order" if ordered else "not"
-        yield holds("MET-017", ordered, "vertices stand in order of identifier", found, answer)
+        observed = "in order" if ordered else "not"
+        yield holds("MET-017", ordered, "vertices stand in order of identifier", observed, answer)
 
 
 def _judge_domain(vertex: Mapping[str, Any], nodes: list[Vertex], answer: Answer) -> Iterator[Finding]:
     counts = {state: sum(row.get("state") == state for row in nodes) for state in STATES}
-    found = vertex.get("nodes")
-    yield holds("MET-017", found == counts, f"a domain's nodes are counted by state: {counts}", found, answer)
+    observed = vertex.get("nodes")
+    yield holds("MET-017", observed == counts, f"a domain's nodes are counted by state: {counts}", observed, answer)
     stated = [row.get("devices") for row in nodes]
     devices = sum(count for count in stated if isinstance(count, int))
-    found = vertex.get("devices")
-    yield holds("MET-017", found == devices, f"a domain's devices are those of its nodes: {devices}", found, answer)
+    observed = vertex.get("devices")
+    yield holds(
+        "MET-017", observed == devices, f"a domain's devices are those of its nodes: {devices}", observed, answer
+    )
 
 
 def _narrower(o: GraphLooks, look: Look, whole: Graph) -> Iterator[tuple[str, Answer, Graph]]:
@@ -238,15 +240,15 @@ def _judge_links(o: GraphLooks) -> Iterator[Finding]:
     for what, values, state, answer in o.links:
         row = graph_of(answer.json)["links"].get(o.measured, {})
         expected = f"{what} is shown as {state}, measured, with what was reported"
-        told = {name: row.get(name) for name in ("state", "provenance", *values)}
-        met = told == {"state": state, "provenance": "measured", **values}
-        yield holds("MET-023", met, expected, told, answer)
+        reported = {name: row.get(name) for name in ("state", "provenance", *values)}
+        met = reported == {"state": state, "provenance": "measured", **values}
+        yield holds("MET-023", met, expected, reported, answer)
         other = graph_of(answer.json)["links"].get(o.unmeasured, {})
         states_any = any(other.get(name) is not None for name in QUALITY)
         allowed = {"estimated"} if states_any else {"estimated", "registered", "unknown"}
         expected = "a link that nobody has measured states nothing, or an estimate that is marked as one"
-        found = f"{other.get('provenance')}, {sorted(name for name in QUALITY if name in other)}"
-        yield holds("MET-023", other.get("provenance") in allowed, expected, found, answer)
+        observed = f"{other.get('provenance')}, {sorted(name for name in QUALITY if name in other)}"
+        yield holds("MET-023", other.get("provenance") in allowed, expected, observed, answer)
 
 
 CHECK = Check("met_graph", ("MET-017", "MET-023"), observe, judge, recorded_times=True)

@@ -78,8 +78,8 @@ def _resolved(
         "unresolved": sorted(o.urns[x] for x in unresolved),
     }
     for member, names in wanted.items():
-        found = answer.at(member)
-        yield holds("MET-007", found == names, f"{o.urns[label]}: {member} are {names}", found, answer)
+        observed = answer.at(member)
+        yield holds("MET-007", observed == names, f"{o.urns[label]}: {member} are {names}", observed, answer)
 
 
 CHECK = Check("met_identifiers", ("MET-007",), observe, judge)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import domain, held, node
+from kuayu_conformance.checks.kit.resources import domain, node, read_samples
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.gzip_codec import packed
 from kuayu_conformance.exporters.otlp import (
@@ -124,11 +124,11 @@ def observe(episode: Episode) -> ExportAnswers:
     sender = _Sender(episode)
 
     def push(label: str, page: Page) -> None:
-        path = f"/v1/expositions?node={machines[label]}&exporter={EXPORTER}&observed_at={instant(page.at)}"
+        path = f"/v1/expositions?node={machines[label]}&exporter={EXPORTER}&observed_at={instant(page.instant)}"
         episode.ask("POST", path, content=page.untimed.encode(), media_type="text/plain")
 
     def read(label: str) -> Samples:
-        return held(episode, machines[label]), held(episode, machines[label], kind="device")
+        return read_samples(episode, machines[label]), read_samples(episode, machines[label], kind="device")
 
     start = round(episode.now()) - 60.0
     pages = [played.advance(start + 10 * step) for step in range(4)]
@@ -156,7 +156,7 @@ def observe(episode: Episode) -> ExportAnswers:
         push("ordered", page)
 
     quiet = {"kuayu.node": machines["quiet"]}
-    unmapped = Point("kuayu.unknown", "{thing}", COUNTER, {}, 5, first[0].at)
+    unmapped = Point("kuayu.unknown", "{thing}", COUNTER, {}, 5, first[0].nanoseconds)
     blank = [replace(point, flags=NO_RECORDED_VALUE, value=0.0) for point in gpu_power]
     others = [point for point in first if point.name in {"hw.energy", "hw.temperature"}]
     sender.send("metrics without a map, and points without a value", JSON, (quiet, [unmapped, *others, *blank]))
@@ -168,7 +168,7 @@ def observe(episode: Episode) -> ExportAnswers:
     position = {"hw.id": other.attributes["hw.id"], "hw.gpu.task": "general"}
     odd = [
         replace(good, attributes={"hw.id": absent, "hw.type": "gpu"}),
-        Point("hw.gpu.utilization", "1", GAUGE, position, 2.5, good.at),
+        Point("hw.gpu.utilization", "1", GAUGE, position, 2.5, good.nanoseconds),
     ]
     strange = {"kuayu.node": machines["strange"]}
     sender.send("a device that is not there, and 250 %", JSON, (strange, [good, *odd]), refused=2)
@@ -249,7 +249,7 @@ def _alike(twins: Twins) -> Iterator[Finding]:
     for place in both:
         for group in (f"measure {place.measure}", f"instant {place.observed_at}", f"device {place.device or 'none'}"):
             groups.setdefault(group, []).append(place in wrong)
-    spoilt = sorted(group for group, found in groups.items() if len(found) > 1 and all(found))
+    spoilt = sorted(group for group, flags in groups.items() if len(flags) > 1 and all(flags))
     expected = f"readings {twins.what}: no measure, no instant and no device is wrong throughout"
     yield holds("MET-021", not spoilt, expected, f"wrong for {', '.join(spoilt) or 'none'}", twins.metrics[1])
 

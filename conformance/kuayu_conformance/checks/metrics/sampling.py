@@ -14,7 +14,7 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import domain, held, node, pages
+from kuayu_conformance.checks.kit.resources import domain, node, pages, read_samples
 from kuayu_conformance.episode import Episode, NotTestable, instant, seconds_of
 from kuayu_conformance.exporters.player import PlayedExporter
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
@@ -96,7 +96,7 @@ def _live_nodes(episode: Episode, now: float) -> list[str]:
     for record in episode.ask("GET", "/v1/nodes?limit=100").items("items"):
         name = record.get("id") if isinstance(record, dict) else None
         if isinstance(name, str) and not episode.is_of_this_run(name):
-            recent = held(episode, name, query=f"&from={instant(now - 60)}&limit=1")
+            recent = read_samples(episode, name, query=f"&from={instant(now - 60)}&limit=1")
             if recent.items("items"):
                 live.append(name)
     return live[:WATCHED_AT_MOST]
@@ -115,7 +115,7 @@ def _watch(episode: Episode) -> str:
 def _series(episode: Episode, subject: str, since: float, until: float, *, played: bool) -> Series:
     window = f"&from={instant(since)}&to={instant(until)}&limit=100"
     kinds = ("device", "node") if played else ("node", "device")
-    first = held(episode, subject, kind=kinds[0], query=window)
+    first = read_samples(episode, subject, kind=kinds[0], query=window)
     kind = kinds[0] if first.items("items") else kinds[1]
     path = f"/v1/samples?subject={subject}&subject_kind={kind}{window}"
     pairs: list[tuple[float, float]] = []
@@ -135,21 +135,21 @@ def implausible(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     measures = {measure.name: measure for row in registers.indicators().indicators for measure in row.measures}
     fixed: dict[tuple[str, str], float] = {}
     for row in rows:
-        found = {name: value for name, value in row.items() if name in measures}
+        measured = {name: value for name, value in row.items() if name in measures}
         where = f"at {row.get('observed_at')}"
-        if not found:
+        if not measured:
             yield f"{where} there is no measure"
-        for name, value in found.items():
+        for name, value in measured.items():
             if isinstance(value, bool) or not isinstance(value, int | float):
                 continue
-            its, key = measures[name], (str(row.get("device", "")), name)
-            least, most = -inf if its.minimum is None else its.minimum, inf if its.maximum is None else its.maximum
+            spec, key = measures[name], (str(row.get("device", "")), name)
+            least, most = -inf if spec.minimum is None else spec.minimum, inf if spec.maximum is None else spec.maximum
             if not least <= value <= most:
                 yield f"{where} {name} is {value:g}"
-            first = fixed.setdefault(key, value) if its.constancy is Constancy.static else value
-            if abs(value - first) > its.accuracy * abs(first):
+            first = fixed.setdefault(key, value) if spec.constancy is Constancy.static else value
+            if abs(value - first) > spec.accuracy * abs(first):
                 yield f"{name} was {first:g} and is {value:g} {where}"
-            whole = found.get(WHOLES.get(name, ""))
+            whole = measured.get(WHOLES.get(name, ""))
             if isinstance(whole, int | float) and value > MOST_OF_CAPACITY * whole:
                 yield f"{where} {name} is {value:g} of {whole:g}"
 
@@ -172,14 +172,14 @@ def judge(o: WatchedSeries) -> Iterator[Finding]:
         label = "exporter played by the suite" if series.played else f"{series.subject}, of the implementation's own"
         parts.append(PartFigure(label, longest, None, len(series.samples)))
         if longest > MAX_INTERVAL_SECONDS:
-            found = f"{label}: {longest:.1f} s"
+            actual = f"{label}: {longest:.1f} s"
             misses.append(
-                holds("MET-002", False, f"at most {MAX_INTERVAL_SECONDS:.0f} s between samples", found, series.answer)
+                holds("MET-002", False, f"at most {MAX_INTERVAL_SECONDS:.0f} s between samples", actual, series.answer)
             )
         if not series.played:
             expected = f"{label}: samples say what a node can show; whether it is so nobody else knows"
-            found = series.implausible[0] if series.implausible else f"{len(series.samples)} samples do"
-            yield holds("MET-002", not series.implausible, expected, found, series.answer)
+            actual = series.implausible[0] if series.implausible else f"{len(series.samples)} samples do"
+            yield holds("MET-002", not series.implausible, expected, actual, series.answer)
         lag = max((received - observed for observed, received in series.samples), default=0.0)
         expected = f"{label}: each sample is received within {MAX_INTERVAL_SECONDS:.0f} s of being observed"
         yield holds("MET-002", lag <= MAX_INTERVAL_SECONDS, expected, f"{lag:.1f} s", series.answer)
@@ -190,8 +190,8 @@ def judge(o: WatchedSeries) -> Iterator[Finding]:
         worst,
         sum(part.n for part in parts),
         f"longest gap between samples of any watched subject over {o.until - o.since:.0f} s, both ends of the window "
-        f"included, of {sum(each.played for each in o.series)} that the suite plays and "
-        f"{sum(not each.played for each in o.series)} of the implementation's own; a maximum of what happened, not an "
+        f"included, of {sum(row.played for row in o.series)} that the suite plays and "
+        f"{sum(not row.played for row in o.series)} of the implementation's own; a maximum of what happened, not an "
         "estimate from a sample, so the bound is the figure",
         parts,
         misses,

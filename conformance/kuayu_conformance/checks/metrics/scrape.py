@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import domain, held, node
+from kuayu_conformance.checks.kit.resources import domain, node, read_samples
 from kuayu_conformance.episode import Episode, NotTestable
 from kuayu_conformance.exporters.player import Cell, PlayedExporter
 from kuayu_conformance.findings import Finding, answered, holds
@@ -27,7 +27,7 @@ class ScrapeOutcomes:
     target: str
     fetched: tuple[float, ...]
     state: Answer
-    held: Answer
+    stored: Answer
     cells: tuple[Cell, ...]
     failing: Answer
     forbidden: tuple[tuple[str, Answer], ...]
@@ -73,7 +73,7 @@ def observe(episode: Episode) -> ScrapeOutcomes:
         name,
         fetched,
         state,
-        held(episode, machine, kind="device"),
+        read_samples(episode, machine, kind="device"),
         page.gauges,
         episode.ask("GET", f"/v1/scrape-targets/{broken}"),
         tuple(forbidden),
@@ -97,10 +97,10 @@ def judge(o: ScrapeOutcomes) -> Iterator[Finding]:
         "MET-010", count >= least, f"it is fetched at once and every {PERIOD:.0f} s: {least} times or more", count
     )
     yield holds("MET-010", o.state.at("state") == "succeeded", "its state shows success", o.state.brief, o.state)
-    names = {name for item in o.held.items("items") if isinstance(item, dict) for name in item}
+    names = {name for item in o.stored.items("items") if isinstance(item, dict) for name in item}
     missing = sorted({cell.measure for cell in o.cells} - names)
     yield holds(
-        "MET-010", not missing, "each measure that the page shows by itself is held", f"missing {missing}", o.held
+        "MET-010", not missing, "each measure that the page shows by itself is held", f"missing {missing}", o.stored
     )
     yield holds("MET-010", o.failing.at("state") == "failed", "a failing target says so", o.failing.brief, o.failing)
     problem = o.failing.at("last_problem", "type")

@@ -47,7 +47,7 @@ class SeriesQuery:
     until: float
     step: int
     answer: Answer
-    kept: float
+    retained_since: float
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SeriesAnswers:
 
     reported: dict[Subject, dict[int, float]]
     taken: tuple[tuple[int, Answer], ...]
-    asked: tuple[SeriesQuery, ...]
+    queries: tuple[SeriesQuery, ...]
     refused: tuple[BadQuery, ...]
 
 
@@ -86,8 +86,8 @@ def observe(episode: Episode) -> SeriesAnswers:
     moments = _moments(episode, begin)
     reported = {subject: {moment: _drawn(episode) for moment in moments} for subject in subjects}
     taken = tuple(_report(episode, reported))
-    asked = tuple(_asked(episode, reported, begin))
-    return SeriesAnswers(reported, taken, asked, tuple(_refused(episode, subjects[0], begin)))
+    series_queries = tuple(_queries(episode, reported, begin))
+    return SeriesAnswers(reported, taken, series_queries, tuple(_refused(episode, subjects[0], begin)))
 
 
 def _begin(episode: Episode) -> int:
@@ -136,7 +136,7 @@ def _sample(subject: Subject, moment: int, value: float) -> dict[str, Any]:
     return {**body, subject.measure: value}
 
 
-def _asked(episode: Episode, reported: dict[Subject, dict[int, float]], begin: int) -> Iterator[SeriesQuery]:
+def _queries(episode: Episode, reported: dict[Subject, dict[int, float]], begin: int) -> Iterator[SeriesQuery]:
     end = episode.now()
     longest_ago = end - min(DAY, episode.settings.limits["retention"] - MINUTE)
     odd = begin + 17.25, begin + 3 * HOUR + 1234.567
@@ -156,8 +156,8 @@ def _asked(episode: Episode, reported: dict[Subject, dict[int, float]], begin: i
 
 def _ask(episode: Episode, subject: Subject, since: float, until: float, step: int) -> SeriesQuery:
     answer = episode.ask("GET", _path(subject, since, until, str(step)))
-    kept = episode.now() - episode.settings.limits["retention"] + UNSURE
-    return SeriesQuery(subject, since, until, step, answer, kept)
+    retained_since = episode.now() - episode.settings.limits["retention"] + UNSURE
+    return SeriesQuery(subject, since, until, step, answer, retained_since)
 
 
 def _path(subject: Subject, since: float, until: float, step: str) -> str:
@@ -187,8 +187,8 @@ def judge(o: SeriesAnswers) -> Iterator[Finding]:
     for count, answer in o.taken:
         accepted = answer.at("accepted")
         yield holds("MET-020", accepted == count, f"{count} samples are taken", accepted, answer)
-    for asked in o.asked:
-        yield from _judged(asked, o.reported.get(asked.subject, {}))
+    for query in o.queries:
+        yield from _judged(query, o.reported.get(query.subject, {}))
     for refused in o.refused:
         yield answered("MET-020", refused.answer, 400, f"{refused.what} is refused", problem="invalid-parameter")
         if refused.parameter:
@@ -197,21 +197,23 @@ def judge(o: SeriesAnswers) -> Iterator[Finding]:
             yield holds("MET-020", refused.parameter in named, expected, named, refused.answer)
 
 
-def _judged(asked: SeriesQuery, values: dict[int, float]) -> Iterator[Finding]:
-    subject, answer = asked.subject, asked.answer
-    what = f"{subject.measure} of a {subject.kind} in steps of {asked.step} s"
+def _judged(query: SeriesQuery, values: dict[int, float]) -> Iterator[Finding]:
+    subject, answer = query.subject, query.answer
+    what = f"{subject.measure} of a {subject.kind} in steps of {query.step} s"
     yield answered("MET-020", answer, 200, f"{what} is given")
     about: dict[str, Any] = {"subject": subject.name, "subject_kind": subject.kind, "device": subject.device or None}
-    about |= {"measure": subject.measure, "unit": _unit(subject.measure), "step": asked.step}
+    about |= {"measure": subject.measure, "unit": _unit(subject.measure), "step": query.step}
     said = {name: answer.at(name) for name in about}
     yield holds("MET-020", said == about, f"the series says that it is {what}", said, answer)
-    found = [_read(point) for point in answer.items("points")]
-    starts = [point[0] for point in found]
-    expected = [point for point in _expected(asked, values) if point[0] >= asked.kept * 1000 or point[0] in starts]
+    points = [_read(point) for point in answer.items("points")]
+    starts = [point[0] for point in points]
+    expected = [
+        point for point in _expected(query, values) if point[0] >= query.retained_since * 1000 or point[0] in starts
+    ]
     wanted = [point[0] for point in expected]
     because = f"{what}: a point for each step with values, in order, and none for the others"
     yield holds("MET-020", starts == wanted, because, f"{len(starts)} points where {len(wanted)} are due", answer)
-    wrong = [(one, other) for one, other in zip(found, expected, strict=False) if not _agree(one, other)]
+    wrong = [(one, other) for one, other in zip(points, expected, strict=False) if not _agree(one, other)]
     because = f"{what}: count, mean, minimum and maximum of the values observed in each step"
     seen = f"{wrong[0][0]} where {wrong[0][1]} is due" if wrong else "as reported"
     yield holds("MET-020", not wrong, because, seen, answer)
@@ -221,13 +223,13 @@ Point = tuple[Any, Any, Any, Any, Any]
 """Start in Unix milliseconds, count, mean, minimum, maximum."""
 
 
-def _expected(asked: SeriesQuery, values: dict[int, float]) -> list[Point]:
+def _expected(query: SeriesQuery, values: dict[int, float]) -> list[Point]:
     """Points by the clause: steps from multiples of their length, the range widened to whole ones.
 
     Those of which a part may no longer be kept are among them, although they may be left out.
     """
-    step = asked.step * 1000
-    since, until = (round(moment * 1000) for moment in (asked.since, asked.until))
+    step = query.step * 1000
+    since, until = (round(moment * 1000) for moment in (query.since, query.until))
     first, last = since // step * step, -(-until // step) * step
     within: dict[int, list[float]] = defaultdict(list)
     for moment, value in values.items():
@@ -244,13 +246,13 @@ def _read(point: Any) -> Point:
     return start, point.get("count"), point.get("mean"), point.get("minimum"), point.get("maximum")
 
 
-def _agree(found: Point, expected: Point) -> bool:
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in found[1:])
+def _agree(observed: Point, expected: Point) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in observed[1:])
     try:
-        near = numbers and all(isclose(a, b, rel_tol=NEAR) for a, b in zip(found[2:], expected[2:], strict=True))
+        near = numbers and all(isclose(a, b, rel_tol=NEAR) for a, b in zip(observed[2:], expected[2:], strict=True))
     except OverflowError:  # a whole number that no double can hold
         return False
-    return near and found[:2] == expected[:2]
+    return near and observed[:2] == expected[:2]
 
 
 def _unit(measure: str) -> str:

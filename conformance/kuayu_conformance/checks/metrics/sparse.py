@@ -97,8 +97,8 @@ def _part(name: str, rows: Sequence[_Verdict]) -> PartFigure:
 
 def _judged(unit: Unit, world: World, timeline: Timeline, clock: Clock) -> _Verdict:
     if unit.onset is None:
-        wrong = (found for name in unit.nodes for found in _wrong(unit, name, world, timeline, clock))
-        what, second = min(wrong, key=lambda found: found[1], default=("", 0.0))
+        wrong = (fault for name in unit.nodes for fault in _wrong(unit, name, world, timeline, clock))
+        what, second = min(wrong, key=lambda fault: fault[1], default=("", 0.0))
         return _Verdict(unit, what, second)
     track = timeline.track("nodes", unit.nodes[0])
     for second in range(world.scale.warm_up, unit.onset):
@@ -135,8 +135,8 @@ def _is_shown(track: Track, unit: Unit, clock: Clock) -> bool:
     )
 
 
-def _shown(track: Track, at: float) -> str:
-    return f"{track.value(at) or 'nothing'} and not faulty"
+def _shown(track: Track, instant: float) -> str:
+    return f"{track.value(instant) or 'nothing'} and not faulty"
 
 
 def _table(by_pattern: dict[str, list[_Verdict]]) -> ReportTable:
@@ -236,8 +236,8 @@ def judge(o: SparseWorldRun) -> Iterator[Finding]:
         yield answered("MET-024", o.unregistered[0], (200, 201), expected)
         return
     first = o.refused[0] if o.refused else None
-    found = f"{len(o.refused)} of {o.batches} batches were not"
-    yield holds("MET-024", not o.refused, "what the aggregators send is taken whole", found, first)
+    observed = f"{len(o.refused)} of {o.batches} batches were not"
+    yield holds("MET-024", not o.refused, "what the aggregators send is taken whole", observed, first)
     yield shown_rightly(o.world, Timeline(o.snapshot.json, o.events), o.clock)
 
 

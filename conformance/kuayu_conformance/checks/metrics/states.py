@@ -53,12 +53,12 @@ def picture(world: World, timeline: Timeline, clock: Clock) -> ReportPlot:
     for body in (*world.nodes, *(late for _, late in world.late_nodes)):
         nodes[body["domain"]].append(body["id"])
     most = max(map(len, nodes.values()), default=1)
-    room = 0.9 * pi / max(3, len(sites))  # half the way between neighbours on the circle
+    radius_of_site = 0.9 * pi / max(3, len(sites))  # half the way between neighbours on the circle
     centre = {site: _on_circle(i, len(sites)) for i, site in enumerate(sites)}
     dots: dict[str, list[tuple[float, float]]] = {state: [] for state in DRAWN_STATES}
     for site, names in nodes.items():
         for i, name in enumerate(names):
-            radius = room * sqrt((i + 0.5) / most)
+            radius = radius_of_site * sqrt((i + 0.5) / most)
             x = centre[site][0] + radius * cos(i * GOLDEN_ANGLE)
             y = centre[site][1] + radius * sin(i * GOLDEN_ANGLE)
             state = str(timeline.track("nodes", name).value(position))
@@ -212,9 +212,9 @@ def delays_of_changes(changes: Sequence[Change], timeline: Timeline, end: float)
         delay = NEVER if shown is None else max(0.0, shown - change.answer.started)
         delays[change.what].append(delay)
         if delay > VISIBLE:
-            found = "never" if shown is None else f"after {delay:.1f} s"
+            observed = "never" if shown is None else f"after {delay:.1f} s"
             expected = f"{change.what}: shown within {VISIBLE:.0f} s"
-            misses.append(holds("MET-005", False, expected, f"{change.name} {found}", change.answer))
+            misses.append(holds("MET-005", False, expected, f"{change.name} {observed}", change.answer))
     return _delay_figure("MET-005", delays, misses, "from sending a change to the arrival of the event that shows it")
 
 
@@ -243,8 +243,8 @@ def delays_of_states(world: World, timeline: Timeline, clock: Clock) -> Figure:
         if delay > GRACE:
             shown = timeline.track("nodes", incident.node).value(clock.at(incident.onset) + GRACE)
             expected = f"{incident.node} is {incident.after} ({incident.cause}) from second {incident.onset:.1f} on"
-            found = f"shown as {shown or 'absent'} {GRACE:.0f} s later"
-            misses.append(holds("MET-006", False, expected, found))
+            observed = f"shown as {shown or 'absent'} {GRACE:.0f} s later"
+            misses.append(holds("MET-006", False, expected, observed))
     ordered = {state: delays[state] for state in STATES if state in delays}
     table = ReportTable(
         title="Delay by what happened, s",
@@ -328,8 +328,8 @@ def _distribution(delays: Mapping[str, Sequence[float]]) -> ReportPlot:
     for kind, row in delays.items():
         shares = [i / 100 for i in range(1, 101)]
         points = [(quantile(row, share), share) for share in shares]
-        held = [(round(delay, 3), share) for delay, share in points if delay < NEVER]
-        series.append(PlotSeries(label=kind, x=[0.0, *(x for x, _ in held)], y=[0.0, *(y for _, y in held)]))
+        shown = [(round(delay, 3), share) for delay, share in points if delay < NEVER]
+        series.append(PlotSeries(label=kind, x=[0.0, *(x for x, _ in shown)], y=[0.0, *(y for _, y in shown)]))
     return ReportPlot(
         title="Share of changes that are shown after a time",
         kind=PlotKind.lines,
@@ -409,8 +409,8 @@ def _confusion(world: World, timeline: Timeline, clock: Clock) -> np.ndarray:
 def _f1(counts: np.ndarray) -> np.ndarray:
     """F1 of each state, of shape (samples, 6), from counts of shape (samples, 6, 7)."""
     hits = np.diagonal(counts, axis1=1, axis2=2).astype(float)
-    told = counts.sum(axis=1)[:, : len(STATES)] + counts.sum(axis=2)
-    scores: np.ndarray = np.divide(2 * hits, told, out=np.zeros_like(hits), where=told > 0)
+    totals = counts.sum(axis=1)[:, : len(STATES)] + counts.sum(axis=2)
+    scores: np.ndarray = np.divide(2 * hits, totals, out=np.zeros_like(hits), where=totals > 0)
     return scores
 
 
@@ -444,8 +444,8 @@ def partitions(world: World, timeline: Timeline, clock: Clock, answer: Answer) -
         yield holds("MET-022", seen, expected, "never" if cut is None else f"after {cut - since:.1f} s", answer)
         unknown = sum(timeline.track("nodes", name).value(deadline) == "unknown" for name in remote)
         expected = f"its nodes are then unknown, all but {MASS:.0%} of them"
-        found = f"{unknown} of {len(remote)}"
-        yield holds("MET-022", unknown >= (1 - MASS) * len(remote), expected, found, answer)
+        observed = f"{unknown} of {len(remote)}"
+        yield holds("MET-022", unknown >= (1 - MASS) * len(remote), expected, observed, answer)
         dead = sum(_turned_offline(timeline, name, since, until) for name in remote)
         expected = f"no more than {MASS:.0%} of its nodes are shown as having gone offline meanwhile"
         yield holds("MET-022", dead <= MASS * len(remote), expected, f"{dead} of {len(remote)}", answer)
@@ -578,12 +578,12 @@ def judge(o: StateWorldRun) -> Iterator[Finding]:
         for event in o.events
         for error in schema.errors("GraphChange", event.json, reader=True)
     ]
-    found = broken[:3] or f"{len(o.events)} changes"
-    yield holds("MET-005", not broken, "each change is valid", found, o.snapshot)
+    observed = broken[:3] or f"{len(o.events)} changes"
+    yield holds("MET-005", not broken, "each change is valid", observed, o.snapshot)
     yield from _not_known_beforehand(o)
     first = o.refused[0] if o.refused else None
-    found = f"{len(o.refused)} of {o.batches} batches were not"
-    yield holds("MET-004", not o.refused, "what the aggregators send is taken whole", found, first)
+    observed = f"{len(o.refused)} of {o.batches} batches were not"
+    yield holds("MET-004", not o.refused, "what the aggregators send is taken whole", observed, first)
     timeline = Timeline(o.snapshot.json, o.events)
     yield domains_joined(o.world, timeline, o.clock)
     end = o.clock.at(o.world.scale.warm_up + o.world.scale.seconds) + SETTLE

@@ -39,20 +39,20 @@ class Clock:
 class Track:
     """What was shown of one vertex: values, each from an instant on."""
 
-    def __init__(self, at: float, value: Any) -> None:
+    def __init__(self, instant: float, value: Any) -> None:
         """It begins with a value."""
-        self.instants = [at]
+        self.instants = [instant]
         self.values = [value]
 
-    def add(self, at: float, value: Any) -> None:
+    def add(self, instant: float, value: Any) -> None:
         """From ``at`` on another value is shown, if it is another."""
         if value != self.values[-1]:
-            self.instants.append(at)
+            self.instants.append(instant)
             self.values.append(value)
 
-    def value(self, at: float) -> Any:
+    def value(self, instant: float) -> Any:
         """What was shown at an instant; the first value before there was any."""
-        return self.values[max(0, bisect_right(self.instants, at) - 1)]
+        return self.values[max(0, bisect_right(self.instants, instant) - 1)]
 
     def spans(self, end: float) -> Iterable[tuple[float, float, Any]]:
         """From when until when each value was shown."""
@@ -69,22 +69,22 @@ class Timeline:
         self.end = 0.0
         self._take(float("-inf"), snapshot)
         for event in events:
-            self._take(event.at, event.json)
-            self.end = event.at
+            self._take(event.received_at, event.json)
+            self.end = event.received_at
 
-    def _take(self, at: float, body: Any) -> None:
+    def _take(self, instant: float, body: Any) -> None:
         for part, vertices in graph_of(body).items():
             for name, vertex in vertices.items():
-                self._show(at, part, name, _plain(vertex.get("reachable" if part == "domains" else "state")))
+                self._show(instant, part, name, _plain(vertex.get("reachable" if part == "domains" else "state")))
         for kind, name in gone_of(body):
             if kind in KINDS:
-                self._show(at, KINDS[kind], name, ABSENT)
+                self._show(instant, KINDS[kind], name, ABSENT)
 
-    def _show(self, at: float, part: str, name: str, value: Any) -> None:
+    def _show(self, instant: float, part: str, name: str, value: Any) -> None:
         track = self._tracks[part].get(name)
         if track is None:
             track = self._tracks[part][name] = Track(float("-inf"), ABSENT)
-        track.add(at, value)
+        track.add(instant, value)
 
     def track(self, part: str, name: str) -> Track:
         """What was shown of a vertex; nothing at all where it never was."""

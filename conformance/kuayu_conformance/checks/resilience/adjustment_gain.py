@@ -46,7 +46,7 @@ Line = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class JobTrace:
     """One job of a window.
 
     Attributes:
@@ -62,21 +62,21 @@ class Film:
     slowest: Line
 
 
-def film(world: World, yardstick: Yardstick, outcomes: Mapping[str, Outcome]) -> Film:
+def trace_of(world: World, scorer: Yardstick, outcomes: Mapping[str, Outcome]) -> JobTrace:
     """The job for which the first of the adjusters had most to change."""
     first = next(iter(outcomes.values()))
     counts = [len(job.carried) for job in first.jobs]
     number = counts.index(max(counts))
-    running, most = world.jobs[number], yardstick.most[number]
+    running, most = world.jobs[number], scorer.most[number]
     position = np.arange(WINDOW_S, world.ends_s + FRAME_S / 2, FRAME_S)
     cells = np.minimum((position / CELL_S).astype(int), len(world.loads) - 1)
     where = list(running.domains)
     apart = ~np.eye(len(where), dtype=bool)
     slowest = world.latency[cells][:, where][:, :, where][:, apart].max(axis=1)
-    made = {name: yardstick.made(outcome, number) for name, outcome in outcomes.items()}
-    return Film(
+    courses = {name: scorer.made(outcome, number) for name, outcome in outcomes.items()}
+    return JobTrace(
         counts[number],
-        {name: _line(position, 100.0 * _speed(course, most, position)) for name, course in made.items()},
+        {name: _line(position, 100.0 * _speed(course, most, position)) for name, course in courses.items()},
         {
             f"load of domain {place}": _line(position, 100.0 * world.loads[cells, entry])
             for place, entry in enumerate(where, 1)
@@ -85,13 +85,13 @@ def film(world: World, yardstick: Yardstick, outcomes: Mapping[str, Outcome]) ->
     )
 
 
-def _speed(made: Course, most: Course, at: Floats) -> Floats:
+def _speed(course: Course, most: Course, instants: Floats) -> Floats:
     """Over a window that ends at some instants, in parts of the most, ``(N,)``."""
-    return made.steps(at - WINDOW_S, at) / most.steps(at - WINDOW_S, at)
+    return course.steps(instants - WINDOW_S, instants) / most.steps(instants - WINDOW_S, instants)
 
 
-def _line(at: Floats, values: Floats) -> Line:
-    return tuple(zip(at.tolist(), np.round(values, 3).tolist(), strict=True))
+def _line(instants: Floats, values: Floats) -> Line:
+    return tuple(zip(instants.tolist(), np.round(values, 3).tolist(), strict=True))
 
 
 SERVICE = "the service"
@@ -111,7 +111,7 @@ class AdjustmentExchange:
         acted: Whether it had triggers or changes.
     """
 
-    at: float
+    instant: float
     changed: frozenset[Key]
     calm: bool
     named: frozenset[Key]
@@ -132,9 +132,9 @@ class AdjustmentWindow:
 
     names: tuple[str, ...]
     answers: int
-    heard: tuple[AdjustmentExchange, ...]
+    exchanges: tuple[AdjustmentExchange, ...]
     scores: Mapping[str, Score]
-    film: Film
+    trace: JobTrace
 
 
 @dataclass
@@ -148,7 +148,7 @@ class Player(WindowClient):
     """
 
     untimely: UnsoundAnswers = field(default_factory=UnsoundAnswers)
-    _heard: list[AdjustmentExchange] = field(default_factory=list)
+    _exchanges: list[AdjustmentExchange] = field(default_factory=list)
 
     def window(self, number: int) -> AdjustmentWindow:
         """Play a window."""
@@ -159,15 +159,15 @@ class Player(WindowClient):
         return super()._amiss + self.untimely.count
 
     def _played(self, number: int) -> AdjustmentWindow:
-        self._heard, before = [], self.answers
+        self._exchanges, before = [], self.answers
         world = self._drawn(number)
-        yardstick = Yardstick(world)
+        scorer = Yardstick(world)
         own = play(world, self.adjustment)
-        others = beside(world, yardstick)
+        others = beside(world, scorer)
         outcomes = {SERVICE: own, **{name: item.outcome for name, item in others.items()}}
-        scores = {SERVICE: yardstick.score(own), **{name: entry.score for name, entry in others.items()}}
+        scores = {SERVICE: scorer.score(own), **{name: entry.score for name, entry in others.items()}}
         return AdjustmentWindow(
-            world.names, self.answers - before, tuple(self._heard), scores, film(world, yardstick, outcomes)
+            world.names, self.answers - before, tuple(self._exchanges), scores, trace_of(world, scorer, outcomes)
         )
 
     def _drawn(self, number: int) -> World:
@@ -176,53 +176,53 @@ class Player(WindowClient):
 
     def adjustment(self, request: "documents.AdjustmentRequest") -> "documents.Adjustment | None":
         """What of the service's answer can be carried out; None where there is none, or was none too often."""
-        answer = self._asked(ADJUSTMENTS, request)
-        told: documents.Adjustment | None = None if answer is None else answer.json
+        answer = self._ask(ADJUSTMENTS, request)
+        answered: documents.Adjustment | None = None if answer is None else answer.json
         selected = list(levels(request))
-        self._hear(selected, told)
-        if answer is None or told is None:
+        self._hear(selected, answered)
+        if answer is None or answered is None:
             return None
-        self.untimely = self.untimely.noted(untimely(request, told, selected), answer)
-        wrong = _not_to_be_done(request, selected, told)
+        self.untimely = self.untimely.noted(untimely(request, answered, selected), answer)
+        wrong = _not_to_be_done(request, selected, answered)
         words = (f"job {job}: {fault}" for job, faults in wrong.items() for fault in faults)
         self.unsound = self.unsound.noted(words, answer)
         return {
-            **told,
-            "jobs": [{**entry, "changes": []} if entry["job"] in wrong else entry for entry in told["jobs"]],
+            **answered,
+            "jobs": [{**entry, "changes": []} if entry["job"] in wrong else entry for entry in answered["jobs"]],
         }
 
-    def _hear(self, levels: Sequence[Level], told: "documents.Adjustment | None") -> None:
+    def _hear(self, levels: Sequence[Level], adjustment: "documents.Adjustment | None") -> None:
         named = (
             []
-            if told is None
-            else [(trigger["kind"], trigger["domain"], trigger.get("target")) for trigger in told["triggers"]]
+            if adjustment is None
+            else [(trigger["kind"], trigger["domain"], trigger.get("target")) for trigger in adjustment["triggers"]]
         )
-        self._heard.append(
+        self._exchanges.append(
             AdjustmentExchange(
-                ASKED_S * len(self._heard),
+                ASKED_S * len(self._exchanges),
                 frozenset(item.key for item in levels if item.motion is Motion.CHANGED),
                 all(entry.motion is Motion.CALM for entry in levels),
                 frozenset(named),
-                bool(named) or (told is not None and any(job["changes"] for job in told["jobs"])),
+                bool(named) or (adjustment is not None and any(job["changes"] for job in adjustment["jobs"])),
             )
         )
 
 
 def _not_to_be_done(
-    request: "documents.AdjustmentRequest", levels: Sequence[Level], told: "documents.Adjustment"
+    request: "documents.AdjustmentRequest", levels: Sequence[Level], adjustment: "documents.Adjustment"
 ) -> dict[str, list[str]]:
     """Why changes of jobs cannot be carried out, by job; those where they can are absent."""
-    changed = {entry["job"] for entry in told["jobs"] if entry["changes"]}
+    changed = {entry["job"] for entry in adjustment["jobs"] if entry["changes"]}
     if not changed:
         return {}
-    asked = {job.id: job for job in jobs(request, levels) if job.id in changed}
-    found: dict[str, list[str]] = {}
-    for item in told["jobs"]:
-        if item["job"] in asked:
-            faults = [fault for change in item["changes"] for fault in faults_of(asked[item["job"]], change)]
+    asked_jobs = {job.id: job for job in jobs(request, levels) if job.id in changed}
+    faults_by_job: dict[str, list[str]] = {}
+    for item in adjustment["jobs"]:
+        if item["job"] in asked_jobs:
+            faults = [fault for change in item["changes"] for fault in faults_of(asked_jobs[item["job"]], change)]
             if faults:
-                found.setdefault(item["job"], []).extend(faults)
-    return found
+                faults_by_job.setdefault(item["job"], []).extend(faults)
+    return faults_by_job
 
 
 QUANTILE = 0.95
@@ -305,26 +305,26 @@ def percentile(disturbances: Sequence[Disturbance], measure: str) -> Percentile:
 
 def named(windows: Sequence[AdjustmentWindow], kind: str) -> DiagnosisCounts:
     """What was named of disturbances of a kind."""
-    found = [
+    delays = [
         _named(window, disturbance)
         for window in windows
         for disturbance in window.scores[SERVICE].disturbances
         if disturbance.event.kind == kind
     ]
-    owed = [entry for entry in found if entry is not None]
-    told = [item for item in owed if item < inf]
+    owed = [entry for entry in delays if entry is not None]
+    times = [item for item in owed if item < inf]
     return DiagnosisCounts(
-        len(found), ViolationCounts(len(owed) - len(told), len(owed)), median(told) if told else None
+        len(delays), ViolationCounts(len(owed) - len(times), len(owed)), median(times) if times else None
     )
 
 
 def _named(window: AdjustmentWindow, disturbance: Disturbance) -> float | None:
     """Seconds until all that had changed by a disturbance was named; None where nothing had, infinite where not all."""
     domain, kind = window.names[disturbance.event.domain], "latency" if disturbance.event.kind == SLOW else "load"
-    heard = [row for row in window.heard if disturbance.event.instant <= row.at < disturbance.until]
+    exchanges = [row for row in window.exchanges if disturbance.event.instant <= row.instant < disturbance.until]
     first = {
-        key: next((item.at for item in heard if key in item.named), inf)
-        for key in set().union(*(entry.changed for entry in heard))
+        key: next((item.instant for item in exchanges if key in item.named), inf)
+        for key in set().union(*(entry.changed for entry in exchanges))
         if key[0] == kind and domain in key[1:]
     }
     return max(first.values()) - disturbance.event.instant if first else None
@@ -332,13 +332,13 @@ def _named(window: AdjustmentWindow, disturbance: Disturbance) -> float | None:
 
 def calm(windows: Sequence[AdjustmentWindow]) -> ViolationCounts:
     """Minutes in which all was calm, one after the other, and those in which something was named or planned."""
-    minutes = [minute for window in windows for minute in _minutes(window.heard)]
+    minutes = [minute for window in windows for minute in _minutes(window.exchanges)]
     return ViolationCounts(sum(any(entry.acted for entry in minute) for minute in minutes), len(minutes))
 
 
-def _minutes(heard: Sequence[AdjustmentExchange]) -> Iterator[list[AdjustmentExchange]]:
+def _minutes(exchanges: Sequence[AdjustmentExchange]) -> Iterator[list[AdjustmentExchange]]:
     run: list[AdjustmentExchange] = []
-    for entry in heard:
+    for entry in exchanges:
         run = [*run, entry] if entry.calm else []
         if len(run) * ASKED_S >= MINUTE_S:
             yield run
@@ -352,12 +352,12 @@ _BEST = "always the best, for nothing"
 def parts(windows: Sequence[AdjustmentWindow], measure: str) -> list[PartFigure]:
     """The measure by kind of disturbance, and under the yardsticks."""
     subject = [*_kinds(disturbances(windows, SERVICE)), *((name, disturbances(windows, name)) for name in ADJUSTERS)]
-    made = []
-    for label, found in subject:
-        told = percentile(found, measure)
-        bound = told.bound if told.bound < WORST[measure] else None
-        made.append(PartFigure(label, told.estimate, bound, told.n))
-    return made
+    figures = []
+    for label, items in subject:
+        percentiles = percentile(items, measure)
+        bound = percentiles.bound if percentiles.bound < WORST[measure] else None
+        figures.append(PartFigure(label, percentiles.estimate, bound, percentiles.n))
+    return figures
 
 
 def exhibits(
@@ -365,14 +365,16 @@ def exhibits(
 ) -> tuple[list[ReportTable], list[ReportPlot]]:
     """Everything that is printed of a measure and not judged; who is within the threshold is counted."""
     limit = limit_of(requirement)
-    shown = max((window.film for window in windows), key=lambda film: film.changes)
-    told = f"{shown.changes} changes under the service"
+    shown = max((window.trace for window in windows), key=lambda trace: trace.changes)
+    changed = f"{shown.changes} changes under the service"
     if measure == LOSS:
         points = {**shown.loads, "greatest latency of a link, ms": shown.slowest}
-        plot = lines(f"What happened to the job of a window that changed most: {told}", "seconds", "% and ms", points)
+        plot = lines(
+            f"What happened to the job of a window that changed most: {changed}", "seconds", "% and ms", points
+        )
     else:
         points = dict(shown.speeds)
-        title = f"Steps of that job over ten seconds, of those of the best policy: {told}"
+        title = f"Steps of that job over ten seconds, of those of the best policy: {changed}"
         plot = lines(title, "seconds", "% of the best", points)
     return [_by_kind(windows, measure, limit), _beside(windows, measure, limit)], [plot]
 
@@ -387,9 +389,9 @@ def triggers(windows: Sequence[AdjustmentWindow]) -> ReportTable:
     """What was named of changes, and done in calm (RES-007)."""
     rows = []
     for kind in KINDS:
-        found = named(windows, kind)
-        after = NONE if found.after_s is None else f"{found.after_s:.1f}"
-        rows.append([kind, str(found.n), *_counted(found.missed), after])
+        counts = named(windows, kind)
+        after = NONE if counts.after_s is None else f"{counts.after_s:.1f}"
+        rows.append([kind, str(counts.n), *_counted(counts.missed), after])
     rows.append(["calm minutes, acted in", NONE, *_counted(calm(windows)), NONE])
     columns = "what|disturbances|counted as a change, or calm|missed, or false|share, 95 % bound|named after, median, s"
     return table("Changes that were named, and calm in which something was done", columns, rows)
@@ -401,9 +403,9 @@ def _counted(counts: ViolationCounts) -> list[str]:
 
 def _kinds(disturbances: Sequence[Disturbance]) -> Iterator[tuple[str, list[Disturbance]]]:
     for kind in KINDS:
-        found = [entry for entry in disturbances if entry.event.kind == kind]
-        if found:
-            yield kind, found
+        selected = [entry for entry in disturbances if entry.event.kind == kind]
+        if selected:
+            yield kind, selected
 
 
 def _by_kind(windows: Sequence[AdjustmentWindow], measure: str, limit: float) -> ReportTable:
@@ -432,11 +434,11 @@ def _columns(measure: str, limit: float) -> str:
 
 
 def _left_out(disturbances: Sequence[Disturbance], measure: str, limit: float) -> list[str]:
-    found = percentile(disturbances, measure)
+    percentiles = percentile(disturbances, measure)
     within = sum(getattr(item, measure) <= limit for item in disturbances) / len(disturbances)
     adjusted = sum(entry.changes > 0 for entry in disturbances)
-    shown = [shown_as(row, measure) for row in (found.median, found.estimate)]
-    return [str(found.n), str(adjusted), str(found.never), *shown, percent(within)]
+    shown = [shown_as(row, measure) for row in (percentiles.median, percentiles.estimate)]
+    return [str(percentiles.n), str(adjusted), str(percentiles.never), *shown, percent(within)]
 
 
 def shown_as(value: float, measure: str) -> str:
@@ -485,8 +487,8 @@ def observe(episode: Episode) -> AdjustmentWindows:
 
 def judge(o: AdjustmentWindows) -> Iterator[Finding]:
     """Every answer by its own request; what is lost and how long it takes by the 95th percentile over disturbances."""
-    found = f"{o.answers} answers were, {o.bad_answers} were not"
-    yield holds(ADJUSTED, not o.bad_answers, "every question is answered by an adjustment", found, o.bad)
+    observed = f"{o.answers} answers were, {o.bad_answers} were not"
+    yield holds(ADJUSTED, not o.bad_answers, "every question is answered by an adjustment", observed, o.bad)
     answered = sum(window.answers > 0 for window in o.windows)
     for requirement in (DIP, RECOVERED):
         expected, shown = "adjustments in every window", f"{answered} of {o.wanted} windows had them"
@@ -500,17 +502,17 @@ def judge(o: AdjustmentWindows) -> Iterator[Finding]:
 
 def _figure(o: AdjustmentWindows, requirement: str) -> Figure:
     measure = _MEASURES[requirement]
-    told = percentile(disturbances(o.windows, SERVICE), measure)
+    percentiles = percentile(disturbances(o.windows, SERVICE), measure)
     tables, plots = exhibits(o.windows, measure, requirement)
     words = f"95th percentile over disturbances of the {MEASURES[measure]}, that of the job for which it is greatest; "
     words += "one-sided 95 % upper bound by order statistics"
     if measure == RECOVERY:
-        words += f"; after {told.never} of {told.n} some job never recovered"
+        words += f"; after {percentiles.never} of {percentiles.n} some job never recovered"
     return Figure(
         requirement,
-        told.estimate,
-        told.bound,
-        told.n,
+        percentiles.estimate,
+        percentiles.bound,
+        percentiles.n,
         f"{words}. Parts: by kind of disturbance, then of others in the same windows",
         parts(o.windows, measure),
         [*_worst(o.windows, requirement), *_misses(o, requirement)],

@@ -29,7 +29,7 @@ _NOISE = (-0.02, -0.01, 0.0, 0.01, 0.02)
 Way = tuple[str, str]
 
 
-class Draft:
+class AdjustmentRequestBuilder:
     """Draws the parts of a request.
 
     Attributes:
@@ -44,9 +44,9 @@ class Draft:
         self.chance = chance
         self.domains = [name(chance) for _ in range(count)]
         self.loads = {entry: round(chance.uniform(0.35, 0.5), 6) for entry in self.domains}
-        ways = list(permutations(self.domains, 2))
-        self.delays = {way: round(chance.uniform(0.01, 0.03), 6) for way in ways}
-        self.bandwidths = {way: bandwidth(chance, 8.0, 16.0) for way in ways}
+        pairs = list(permutations(self.domains, 2))
+        self.delays = {pair: round(chance.uniform(0.01, 0.03), 6) for pair in pairs}
+        self.bandwidths = {pair: bandwidth(chance, 8.0, 16.0) for pair in pairs}
         self._slowness = {domain: chance.uniform(0.7, 1.4) for domain in self.domains}
 
     def job(
@@ -101,8 +101,8 @@ class Draft:
     ) -> "documents.PolicyChange":
         """A change of a job for other speeds of its domains, and otherwise as it runs."""
         parts = divided(sum(share["parts"] for share in job["shares"]), speeds)
-        kept = {"collective": job["collective"], "period": job["period"], "order": job["order"]}
-        return cast("documents.PolicyChange", {"after": after, "parts": parts, **kept, **members})
+        unchanged = {"collective": job["collective"], "period": job["period"], "order": job["order"]}
+        return cast("documents.PolicyChange", {"after": after, "parts": parts, **unchanged, **members})
 
     def speeds(self, job: "documents.AdjustedJob", loads: Mapping[str, float]) -> list[float]:
         """Parts a second in each domain of a job, where some have other loads than the stated ones."""
@@ -176,23 +176,25 @@ Key = tuple[str, str, str | None]
 
 
 def untimely(
-    request: "documents.AdjustmentRequest", told: "documents.Adjustment", stated_levels: Sequence[Level] | None = None
+    request: "documents.AdjustmentRequest",
+    adjustment: "documents.Adjustment",
+    stated_levels: Sequence[Level] | None = None,
 ) -> list[str]:
     """All that deviates in triggers, and in whether jobs have changes, of a valid answer.
 
     Args:
         request: It is valid and does not contradict itself.
-        told: Its answer.
+        adjustment: Its answer.
         stated_levels: Levels of the request, where they are at hand.
     """
     stated_levels = list(levels(request)) if stated_levels is None else stated_levels
-    return [*_triggers(stated_levels, told["triggers"]), *_changes(request, stated_levels, told["jobs"])]
+    return [*_triggers(stated_levels, adjustment["triggers"]), *_changes(request, stated_levels, adjustment["jobs"])]
 
 
-def _triggers(levels: Sequence[Level], told: "Sequence[documents.AdjustmentTrigger]") -> Iterator[str]:
+def _triggers(levels: Sequence[Level], adjustment: "Sequence[documents.AdjustmentTrigger]") -> Iterator[str]:
     known = {entry.key: entry for entry in levels}
     times: Counter[Key] = Counter()
-    for trigger in told:
+    for trigger in adjustment:
         key: Key = trigger["kind"], trigger["domain"], trigger.get("target")
         times[key] += 1
         level = known.get(key)
@@ -212,10 +214,10 @@ def _triggers(levels: Sequence[Level], told: "Sequence[documents.AdjustmentTrigg
 
 
 def _changes(
-    request: "documents.AdjustmentRequest", levels: Sequence[Level], told: "Sequence[documents.JobAdjustment]"
+    request: "documents.AdjustmentRequest", levels: Sequence[Level], adjustment: "Sequence[documents.JobAdjustment]"
 ) -> Iterator[str]:
     motions = {entry.motion for entry in levels}
-    changes = {item["job"]: item["changes"] for item in told}
+    changes = {item["job"]: item["changes"] for item in adjustment}
     if motions == {Motion.CALM}:
         for name, planned in changes.items():
             if planned:
@@ -248,55 +250,57 @@ SHOWN = 5
 """Names and numbers that a sentence holds at most."""
 
 
-def deviations(request: "documents.AdjustmentRequest", told: "documents.Adjustment") -> list[str]:
+def deviations(request: "documents.AdjustmentRequest", adjustment: "documents.Adjustment") -> list[str]:
     """All that deviates in rates and changes of a valid answer, with expected and found.
 
     Args:
         request: It is valid and does not contradict itself.
-        told: Its answer.
+        adjustment: Its answer.
     """
-    found = [*revision_faults(request, told)]
-    expected, named = [item["id"] for item in request["jobs"]], [entry["job"] for entry in told["jobs"]]
+    deviating = [*revision_faults(request, adjustment)]
+    expected, named = [item["id"] for item in request["jobs"]], [entry["job"] for entry in adjustment["jobs"]]
     if named != expected:
         where = f"the request has {len(expected)}, {expected[:SHOWN]}, in this order"
-        found.append(f"{len(named)} jobs, {named[:SHOWN]}, where {where}")
-    return found + [f"job {job}: {fault}" for job, faults in unsound_jobs(request, told).items() for fault in faults]
+        deviating.append(f"{len(named)} jobs, {named[:SHOWN]}, where {where}")
+    return deviating + [
+        f"job {job}: {fault}" for job, faults in unsound_jobs(request, adjustment).items() for fault in faults
+    ]
 
 
-def unsound_jobs(request: "documents.AdjustmentRequest", told: "documents.Adjustment") -> dict[str, list[str]]:
+def unsound_jobs(request: "documents.AdjustmentRequest", adjustment: "documents.Adjustment") -> dict[str, list[str]]:
     """What deviates in what is told of each job of a request, by job; those where nothing does are absent.
 
     Args:
         request: It is valid and does not contradict itself.
-        told: A valid answer.
+        adjustment: A valid answer.
     """
-    found = {}
+    faults_by_job = {}
     for job in jobs(request):
-        selected = [item for item in told["jobs"] if item["job"] == job.id]
+        selected = [item for item in adjustment["jobs"] if item["job"] == job.id]
         faults = [fault for entry in selected for fault in _of_job(job, entry)]
         if len(selected) != 1:
             faults.insert(0, f"told of {len(selected)} times where once is right")
         if faults:
-            found[job.id] = faults
-    return found
+            faults_by_job[job.id] = faults
+    return faults_by_job
 
 
-def _of_job(job: AskedJob, told: "documents.JobAdjustment") -> Iterator[str]:
-    yield from _of_rate("rate", told["rate"], job.rate(job.in_force))
+def _of_job(job: AskedJob, adjustment: "documents.JobAdjustment") -> Iterator[str]:
+    yield from _of_rate("rate", adjustment["rate"], job.rate(job.in_force))
     last: Policy | None = job.outlook
     before: Policy | None = job.in_force
-    takes_back = bool(job.planned) and len(told["changes"]) == 1
-    for number, change in enumerate(told["changes"]):
+    takes_back = bool(job.planned) and len(adjustment["changes"]) == 1
+    for number, change in enumerate(adjustment["changes"]):
         wrong = [*faults_of(job, change)]
         yield from (f"change {number}: {item}" for item in wrong)
         last = None if wrong else policy(job.domains, change["parts"], change)
         if before is not None and last is not None and last.is_like(before) and not takes_back:
             yield f"change {number}: it is like {f'change {number - 1}' if number else 'the policy in force'} before it"
         before = last
-    yield from _of_times([entry["after"] for entry in told["changes"]])
+    yield from _of_times([entry["after"] for entry in adjustment["changes"]])
     # what follows from a policy that cannot be is nothing
     if last is not None:
-        yield from _of_rate("expected rate", told["expected_rate"], job.rate(last))
+        yield from _of_rate("expected rate", adjustment["expected_rate"], job.rate(last))
 
 
 def faults_of(job: AskedJob, change: "documents.PolicyChange") -> Iterator[str]:
@@ -323,6 +327,6 @@ def _of_times(after: list[float]) -> Iterator[str]:
             yield f"change {number} is planned after {other:.6g} s, sooner than the one before it, after {one:.6g} s"
 
 
-def _of_rate(what: str, told: float, true: float) -> Iterator[str]:
-    if abs(told - true) > (STATED_RATE_SHARE + _HAIR) * true:
-        yield f"{what} {told:.6g}/s where the levels now lead to {true:.6g}/s"
+def _of_rate(what: str, adjustment: float, true: float) -> Iterator[str]:
+    if abs(adjustment - true) > (STATED_RATE_SHARE + _HAIR) * true:
+        yield f"{what} {adjustment:.6g}/s where the levels now lead to {true:.6g}/s"

@@ -79,14 +79,14 @@ def backup_deviations(request: "documents.BackupRequest", plan: "documents.Backu
         request: It is valid and does not contradict itself.
         plan: Its answer.
     """
-    found = [*revision_faults(request, plan)]
-    domains, told = [item["id"] for item in request["domains"]], [entry["domain"] for entry in plan["pools"]]
-    if told != domains:
-        found.append(f"pools of {told[:5]} where the request's domains are {domains[:5]}")
+    faults = [*revision_faults(request, plan)]
+    domains, pools_of = [item["id"] for item in request["domains"]], [entry["domain"] for entry in plan["pools"]]
+    if pools_of != domains:
+        faults.append(f"pools of {pools_of[:5]} where the request's domains are {domains[:5]}")
     else:
         pools = zip(request["domains"], plan["pools"], strict=True)
-        found += chain.from_iterable(_of_pool(domain, request["risk"], pool) for domain, pool in pools)
-    return [*found, *_of_copies(request, plan["copies"])]
+        faults += chain.from_iterable(_of_pool(domain, request["risk"], pool) for domain, pool in pools)
+    return [*faults, *_of_copies(request, plan["copies"])]
 
 
 def _of_pool(domain: "documents.BackupDomain", risk: float, pool: "documents.BackupPool") -> Iterator[str]:
@@ -124,7 +124,7 @@ def _of_copies(request: "documents.BackupRequest", copies: "Sequence[documents.P
     for (job_id, domain), times in Counter((copy["job"], copy["domain"]) for copy in copies).items():
         if times > 1:
             yield f"{times} copies of job {job_id} in {domain} where one at most is held"
-    room: dict[str, float] = defaultdict(float)
+    space: dict[str, float] = defaultdict(float)
     written: dict[str, float] = defaultdict(float)
     sent: dict[Way, float] = defaultdict(float)
     for copy in copies:
@@ -135,14 +135,14 @@ def _of_copies(request: "documents.BackupRequest", copies: "Sequence[documents.P
             continue
         size = float(job["state_size"])
         rate = 8.0 * size / float(copy["period"])
-        room[domain] += 2.0 * size
+        space[domain] += 2.0 * size
         written[domain] += rate
         if domain != job["domain"]:
             sent[job["domain"], domain] += rate
     share = request["share"]
-    yield from _above("bytes", "room", room, {entry: stores[entry].get("free", 0.0) for entry in room})
+    yield from _above("bytes", "room", space, {entry: stores[entry].get("free", 0.0) for entry in space})
     yield from _above("bit/s", "share", written, {item: share * stores[item]["bandwidth"] for item in written})
-    yield from _above("bit/s", "share", sent, {way: share * fmean(links[way]["bandwidths"]) for way in sent})
+    yield from _above("bit/s", "share", sent, {pair: share * fmean(links[pair]["bandwidths"]) for pair in sent})
 
 
 def _out_of_reach(
@@ -176,7 +176,7 @@ def _above(unit: str, what: str, taken: Mapping[Any, float], most: Mapping[Any, 
 DAY = 86_400.0
 
 
-class Draft(res_recovery_draft.Draft):
+class BackupRequestBuilder(res_recovery_draft.FailoverRequestBuilder):
     """Draws the parts of a request for a backup plan, with links and domains as for a failover plan."""
 
     def domain(self, which: str, nodes: int, free: int, mean: float, **members: Any) -> "documents.BackupDomain":
@@ -184,8 +184,8 @@ class Draft(res_recovery_draft.Draft):
         repair = round(self.chance.uniform(0.5, 4.0) * 3600.0, 3)
         between = nodes * repair / (mean * self.chance.uniform(0.8, 1.25)) if nodes else 30 * DAY
         price = round(self.chance.uniform(1.0, 20.0), 2)
-        made = {"id": which, "nodes": nodes, "free": free, "time_between_failures": round(between, 3)}
-        whole = {**made, "repair_time": repair, "price": price, **members}
+        body = {"id": which, "nodes": nodes, "free": free, "time_between_failures": round(between, 3)}
+        whole = {**body, "repair_time": repair, "price": price, **members}
         return cast("documents.BackupDomain", whole)
 
     def quiet(self) -> "list[documents.BackupDomain]":
@@ -208,8 +208,8 @@ class Draft(res_recovery_draft.Draft):
 
     def store(self, where: str, free: float | None = 1e14, **members: Any) -> "documents.CheckpointStore":
         """A store that is written at some 100 Gbit/s, with so much room, or with none that is stated."""
-        made = {"domain": where, "bandwidth": bandwidth(self.chance, 40.0, 160.0), **members}
-        return cast("documents.CheckpointStore", made if free is None else {**made, "free": free})
+        body = {"domain": where, "bandwidth": bandwidth(self.chance, 40.0, 160.0), **members}
+        return cast("documents.CheckpointStore", body if free is None else {**body, "free": free})
 
     def stores(self, free: float | None = 1e14, **members: Any) -> "list[documents.CheckpointStore]":
         """In all domains."""
@@ -219,7 +219,7 @@ class Draft(res_recovery_draft.Draft):
         """So many, here and near by in turn."""
         return [self.backed_up(self.domains[number % 2]) for number in range(count)]
 
-    def asked(
+    def plan_request(
         self, domains: "list[documents.BackupDomain]", jobs: "list[documents.BackedUpJob]", **members: Any
     ) -> "documents.BackupRequest":
         """A request with links and stores for all that is wished, but for what is said otherwise."""
@@ -241,159 +241,163 @@ _BESIDE = 1e-6
 """Relative: so far beside a step, there is no doubt which number is the fewest."""
 
 
-def many_failures(draft: Draft) -> "documents.BackupRequest":
+def many_failures(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Dozens, hundreds and a hundred thousand nodes fail within the repair time."""
     cases = (2_000, 900, 40.0), (30_000, 5_000, 700.0), (9_000_000, 400_000, 1e5)
-    domains = [draft.domain(entry, *case) for entry, case in zip(draft.domains, cases, strict=True)]
-    return draft.asked(domains, draft.jobs(2))
+    domains = [builder.domain(entry, *case) for entry, case in zip(builder.domains, cases, strict=True)]
+    return builder.plan_request(domains, builder.jobs(2))
 
 
-def few_failures(draft: Draft) -> "documents.BackupRequest":
+def few_failures(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Hardly any fail: less than the risk, about as much, and somewhat more."""
-    risk = round(draft.chance.uniform(0.01, 0.05), 6)
+    risk = round(builder.chance.uniform(0.01, 0.05), 6)
     domains = [
-        draft.domain(entry, 30, 9, part * risk) for entry, part in zip(draft.domains, (0.1, 1.0, 4), strict=True)
+        builder.domain(entry, 30, 9, part * risk) for entry, part in zip(builder.domains, (0.1, 1.0, 4), strict=True)
     ]
-    return draft.asked(domains, draft.jobs(2), risk=risk)
+    return builder.plan_request(domains, builder.jobs(2), risk=risk)
 
 
-def few_free(draft: Draft) -> "documents.BackupRequest":
+def few_free(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Free nodes are far too few, nearly enough, and none."""
-    domains = [draft.domain(entry, 400, free, 12.0) for entry, free in zip(draft.domains, (2, 16, 0), strict=True)]
-    return draft.asked(domains, draft.jobs(2), risk=0.001)
+    domains = [builder.domain(entry, 400, free, 12.0) for entry, free in zip(builder.domains, (2, 16, 0), strict=True)]
+    return builder.plan_request(domains, builder.jobs(2), risk=0.001)
 
 
-def nothing_fails(draft: Draft) -> "documents.BackupRequest":
+def nothing_fails(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Nobody holds a node, repair takes no time, and both."""
-    here, near, far = draft.domains
+    local, near, far = builder.domains
     at_once = {"repair_time": 0.0}
-    domains = [draft.domain(here, 0, 9, 1.0), draft.domain(near, 300, 9, 1.0, **at_once)]
-    return draft.asked([*domains, draft.domain(far, 0, 9, 1.0, **at_once)], draft.jobs(2))
+    domains = [builder.domain(local, 0, 9, 1.0), builder.domain(near, 300, 9, 1.0, **at_once)]
+    return builder.plan_request([*domains, builder.domain(far, 0, 9, 1.0, **at_once)], builder.jobs(2))
 
 
-def no_risk(draft: Draft) -> "documents.BackupRequest":
+def no_risk(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """No risk may be run: all free nodes, but where nothing can fail."""
-    here, near, far = draft.domains
-    domains = [draft.domain(here, 64, 5, 0.4), draft.domain(near, 64, 3, 20.0), draft.domain(far, 0, 6, 1.0)]
-    return draft.asked(domains, draft.jobs(2), risk=0.0)
+    local, near, far = builder.domains
+    domains = [builder.domain(local, 64, 5, 0.4), builder.domain(near, 64, 3, 20.0), builder.domain(far, 0, 6, 1.0)]
+    return builder.plan_request(domains, builder.jobs(2), risk=0.0)
 
 
-def any_risk(draft: Draft) -> "documents.BackupRequest":
+def any_risk(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Any risk may be run: no spares."""
-    domains = [draft.domain(entry, 400, 40, mean) for entry, mean in zip(draft.domains, (0.1, 3.0, 30.0), strict=True)]
-    return draft.asked(domains, draft.jobs(2), risk=1.0)
-
-
-def _beside(draft: Draft, factor: float) -> "documents.BackupRequest":
-    spares = draft.chance.randrange(2, 7)
-    domains = [draft.domain(draft.here, 200, 20, 2.5), draft.domain(draft.near, 200, 20, 0.5)]
-    return draft.asked(domains, draft.jobs(2), risk=factor * tail(spares, mean_of(domains[0])))
-
-
-def at_a_step(draft: Draft) -> "documents.BackupRequest":
-    """The risk is exactly that of so many spares."""
-    return _beside(draft, 1.0)
-
-
-def above_a_step(draft: Draft) -> "documents.BackupRequest":
-    """The risk is hardly above that of so many spares: they are enough."""
-    return _beside(draft, 1.0 + _BESIDE)
-
-
-def below_a_step(draft: Draft) -> "documents.BackupRequest":
-    """The risk is hardly below that of so many spares: one more is needed."""
-    return _beside(draft, 1.0 - _BESIDE)
-
-
-def for_nothing(draft: Draft) -> "documents.BackupRequest":
-    """Spares cost nothing in one domain; there are no jobs, links and stores."""
-    domains = [draft.domain(draft.here, 900, 90, 9.0, price=0.0), draft.domain(draft.near, 900, 90, 5.0)]
-    return draft.asked(domains, [], links=[], stores=[])
-
-
-def room_for_all(draft: Draft) -> "documents.BackupRequest":
-    """All copies that anybody may want find room and bandwidth."""
-    return draft.asked(draft.quiet(), draft.jobs(6))
-
-
-def room_for_one(draft: Draft) -> "documents.BackupRequest":
-    """Two jobs of one size; each store has room for just one copy, which takes twice the size of the state."""
-    size = float(draft.chance.randrange(20_000_000_000, 600_000_000_000))
-    jobs = [draft.backed_up(draft.here, size), draft.backed_up(draft.here, size)]
-    return draft.asked(draft.quiet(), jobs, stores=draft.stores(2.0 * size))
-
-
-def hardly_too_little_room(draft: Draft) -> "documents.BackupRequest":
-    """Stores have room for a state and nine tenths."""
-    size = float(draft.chance.randrange(20_000_000_000, 600_000_000_000))
-    return draft.asked(
-        draft.quiet(), [draft.backed_up(draft.here, size)], stores=draft.stores(float(round(1.9 * size)))
-    )
-
-
-def no_room(draft: Draft) -> "documents.BackupRequest":
-    """A store is full, one states no room, and one domain has none."""
-    stores = [draft.store(draft.here, 0.0), draft.store(draft.near, None)]
-    return draft.asked(draft.quiet(), draft.jobs(4), stores=stores)
-
-
-def no_stores(draft: Draft) -> "documents.BackupRequest":
-    """There is a store in one domain only, where no job runs."""
-    return draft.asked(draft.quiet(), draft.jobs(3), stores=[draft.store(draft.far)])
-
-
-def no_links(draft: Draft) -> "documents.BackupRequest":
-    """No link leads anywhere but back from where no job runs."""
-    links = [draft.link(draft.far, draft.here), draft.link(draft.far, draft.near)]
-    return draft.asked(
-        draft.quiet(), draft.jobs(3), links=links, stores=[draft.store(draft.near), draft.store(draft.far)]
-    )
-
-
-def links_out(draft: Draft) -> "documents.BackupRequest":
-    """Links are out, were never measured, or have carried nothing; one of three jobs has a store where it runs."""
-    jobs = [draft.backed_up(draft.here), draft.backed_up(draft.near), draft.backed_up(draft.here)]
-    links = [
-        draft.link(draft.here, draft.far, up=False),
-        draft.link(draft.near, draft.far, bandwidths=[]),
-        draft.link(draft.here, draft.near, bandwidths=[0.0] * 10),
+    domains = [
+        builder.domain(entry, 400, 40, mean) for entry, mean in zip(builder.domains, (0.1, 3.0, 30.0), strict=True)
     ]
-    return draft.asked(draft.quiet(), jobs, links=links, stores=[draft.store(draft.near), draft.store(draft.far)])
+    return builder.plan_request(domains, builder.jobs(2), risk=1.0)
 
 
-def thin_links(draft: Draft) -> "documents.BackupRequest":
+def _beside(builder: BackupRequestBuilder, factor: float) -> "documents.BackupRequest":
+    spares = builder.chance.randrange(2, 7)
+    domains = [builder.domain(builder.here, 200, 20, 2.5), builder.domain(builder.near, 200, 20, 0.5)]
+    return builder.plan_request(domains, builder.jobs(2), risk=factor * tail(spares, mean_of(domains[0])))
+
+
+def at_a_step(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """The risk is exactly that of so many spares."""
+    return _beside(builder, 1.0)
+
+
+def above_a_step(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """The risk is hardly above that of so many spares: they are enough."""
+    return _beside(builder, 1.0 + _BESIDE)
+
+
+def below_a_step(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """The risk is hardly below that of so many spares: one more is needed."""
+    return _beside(builder, 1.0 - _BESIDE)
+
+
+def for_nothing(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """Spares cost nothing in one domain; there are no jobs, links and stores."""
+    domains = [builder.domain(builder.here, 900, 90, 9.0, price=0.0), builder.domain(builder.near, 900, 90, 5.0)]
+    return builder.plan_request(domains, [], links=[], stores=[])
+
+
+def room_for_all(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """All copies that anybody may want find room and bandwidth."""
+    return builder.plan_request(builder.quiet(), builder.jobs(6))
+
+
+def room_for_one(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """Two jobs of one size; each store has room for just one copy, which takes twice the size of the state."""
+    size = float(builder.chance.randrange(20_000_000_000, 600_000_000_000))
+    jobs = [builder.backed_up(builder.here, size), builder.backed_up(builder.here, size)]
+    return builder.plan_request(builder.quiet(), jobs, stores=builder.stores(2.0 * size))
+
+
+def hardly_too_little_room(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """Stores have room for a state and nine tenths."""
+    size = float(builder.chance.randrange(20_000_000_000, 600_000_000_000))
+    return builder.plan_request(
+        builder.quiet(), [builder.backed_up(builder.here, size)], stores=builder.stores(float(round(1.9 * size)))
+    )
+
+
+def no_room(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """A store is full, one states no room, and one domain has none."""
+    stores = [builder.store(builder.here, 0.0), builder.store(builder.near, None)]
+    return builder.plan_request(builder.quiet(), builder.jobs(4), stores=stores)
+
+
+def no_stores(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """There is a store in one domain only, where no job runs."""
+    return builder.plan_request(builder.quiet(), builder.jobs(3), stores=[builder.store(builder.far)])
+
+
+def no_links(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """No link leads anywhere but back from where no job runs."""
+    links = [builder.link(builder.far, builder.here), builder.link(builder.far, builder.near)]
+    return builder.plan_request(
+        builder.quiet(), builder.jobs(3), links=links, stores=[builder.store(builder.near), builder.store(builder.far)]
+    )
+
+
+def links_out(builder: BackupRequestBuilder) -> "documents.BackupRequest":
+    """Links are out, were never measured, or have carried nothing; one of three jobs has a store where it runs."""
+    jobs = [builder.backed_up(builder.here), builder.backed_up(builder.near), builder.backed_up(builder.here)]
+    links = [
+        builder.link(builder.here, builder.far, up=False),
+        builder.link(builder.near, builder.far, bandwidths=[]),
+        builder.link(builder.here, builder.near, bandwidths=[0.0] * 10),
+    ]
+    return builder.plan_request(
+        builder.quiet(), jobs, links=links, stores=[builder.store(builder.near), builder.store(builder.far)]
+    )
+
+
+def thin_links(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Five jobs share links that carry next to nothing; stores where they run have no room."""
-    links = draft.links()
+    links = builder.links()
     for link in links:
         link["bandwidths"] = [float(round(0.01 * bandwidth)) for bandwidth in link["bandwidths"]]
-    stores = [draft.store(draft.here, 0.0), draft.store(draft.near), draft.store(draft.far)]
-    jobs = [draft.backed_up(draft.here) for _ in range(5)]
-    return draft.asked(draft.quiet(), jobs, links=links, stores=stores)
+    stores = [builder.store(builder.here, 0.0), builder.store(builder.near), builder.store(builder.far)]
+    jobs = [builder.backed_up(builder.here) for _ in range(5)]
+    return builder.plan_request(builder.quiet(), jobs, links=links, stores=stores)
 
 
-def links_that_falter(draft: Draft) -> "documents.BackupRequest":
+def links_that_falter(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Links carry much now and carried nothing before: on average little. There is no store where jobs run."""
-    links = [draft.link(draft.here, entry) for entry in (draft.near, draft.far)]
+    links = [builder.link(builder.here, entry) for entry in (builder.near, builder.far)]
     for link in links:
         link["bandwidths"] = [0.0] * (9 * len(link["bandwidths"])) + link["bandwidths"]
-    jobs = [draft.backed_up(draft.here) for _ in range(4)]
-    stores = [draft.store(draft.near), draft.store(draft.far)]
-    return draft.asked(draft.quiet(), jobs, links=links, stores=stores)
+    jobs = [builder.backed_up(builder.here) for _ in range(4)]
+    stores = [builder.store(builder.near), builder.store(builder.far)]
+    return builder.plan_request(builder.quiet(), jobs, links=links, stores=stores)
 
 
-def slow_store(draft: Draft) -> "documents.BackupRequest":
+def slow_store(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Jobs of all domains share one slow store; links are far faster."""
-    jobs = [draft.backed_up(domain) for domain in draft.domains for _ in range(2)]
-    store = draft.store(draft.far, bandwidth=bandwidth(draft.chance, 0.05, 0.2))
-    return draft.asked(draft.quiet(), jobs, stores=[store])
+    jobs = [builder.backed_up(domain) for domain in builder.domains for _ in range(2)]
+    store = builder.store(builder.far, bandwidth=bandwidth(builder.chance, 0.05, 0.2))
+    return builder.plan_request(builder.quiet(), jobs, stores=[store])
 
 
-def no_share(draft: Draft) -> "documents.BackupRequest":
+def no_share(builder: BackupRequestBuilder) -> "documents.BackupRequest":
     """Copies may take nothing of any link or store."""
-    return draft.asked(draft.quiet(), draft.jobs(3), share=0.0)
+    return builder.plan_request(builder.quiet(), builder.jobs(3), share=0.0)
 
 
-QUESTIONS: "dict[str, Callable[[Draft], documents.BackupRequest]]" = {
+QUESTIONS: "dict[str, Callable[[BackupRequestBuilder], documents.BackupRequest]]" = {
     "many failures": many_failures,
     "few failures": few_failures,
     "few free nodes": few_free,
@@ -421,7 +425,7 @@ QUESTIONS: "dict[str, Callable[[Draft], documents.BackupRequest]]" = {
 
 def questions(chance: Random, times: int) -> "Iterator[tuple[str, documents.BackupRequest]]":
     """Each so many times, with other numbers."""
-    return drawn(QUESTIONS, Draft, chance, times)
+    return drawn(QUESTIONS, BackupRequestBuilder, chance, times)
 
 
 REQUIREMENT = "RES-015"

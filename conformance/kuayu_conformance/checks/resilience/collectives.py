@@ -46,42 +46,44 @@ if TYPE_CHECKING:
 KNOWN = (RING, HIERARCHICAL, LOW)
 
 
-def way(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> tuple[Way | None, tuple[int, ...]]:
+def chosen_way(
+    body: "documents.CollectiveRequest", choice: "documents.CollectiveChoice"
+) -> tuple[Way | None, tuple[int, ...]]:
     """What was chosen, as the testbed has it; nothing where it cannot be carried out."""
-    if any(_not_to_be_done(body, told)):
+    if any(_not_to_be_done(body, choice)):
         return None, ()
-    return Way(told["collective"], int(told["period"])), _places(body, told["order"])
+    return Way(choice["collective"], int(choice["period"])), _places(body, choice["order"])
 
 
-def faults(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> tuple[str, ...]:
+def faults(body: "documents.CollectiveRequest", choice: "documents.CollectiveChoice") -> tuple[str, ...]:
     """What is wrong with an answer that the schema allows, in words."""
-    return (*_not_to_be_done(body, told), *_untold(body, told))
+    return (*_not_to_be_done(body, choice), *_untold(body, choice))
 
 
-def _not_to_be_done(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> Iterator[str]:
-    collective, period = told["collective"], told["period"]
+def _not_to_be_done(body: "documents.CollectiveRequest", choice: "documents.CollectiveChoice") -> Iterator[str]:
+    collective, period = choice["collective"], choice["period"]
     if collective not in KNOWN:
         yield f"{collective} is no collective of the clause"
     elif period != 1 and collective != LOW:
         yield f"a period of {period} with {collective}"
-    if sorted(told["order"]) != sorted(body["domains"]):
-        yield f"the order {told['order']} is none of the domains {body['domains']}"
+    if sorted(choice["order"]) != sorted(body["domains"]):
+        yield f"the order {choice['order']} is none of the domains {body['domains']}"
 
 
-def _untold(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> Iterator[str]:
-    if told["revision"] != body["revision"]:
-        yield f"the revision is {told['revision']}, that of the request {body['revision']}"
-    chosen = (told["collective"], told["period"])
-    if chosen not in [(candidate["collective"], candidate["period"]) for candidate in told["candidates"]]:
+def _untold(body: "documents.CollectiveRequest", choice: "documents.CollectiveChoice") -> Iterator[str]:
+    if choice["revision"] != body["revision"]:
+        yield f"the revision is {choice['revision']}, that of the request {body['revision']}"
+    chosen = (choice["collective"], choice["period"])
+    if chosen not in [(candidate["collective"], candidate["period"]) for candidate in choice["candidates"]]:
         yield f"{chosen[0]} with a period of {chosen[1]} is chosen and not among the candidates"
     used = body.get("in_use")
-    if not used and told["switched"]:
+    if not used and choice["switched"]:
         yield "switched is True, and nothing is in use"
-    if used and sorted(told["order"]) == sorted(used["order"]):
+    if used and sorted(choice["order"]) == sorted(used["order"]):
         same = chosen == (used["collective"], used["period"])
-        same = same and turned(_places(body, told["order"])) == turned(_places(body, used["order"]))
-        if told["switched"] is same:
-            yield f"switched is {told['switched']}, and it is {'the same as' if same else 'another than'} that in use"
+        same = same and turned(_places(body, choice["order"])) == turned(_places(body, used["order"]))
+        if choice["switched"] is same:
+            yield f"switched is {choice['switched']}, and it is {'the same as' if same else 'another than'} that in use"
 
 
 def _places(body: "documents.CollectiveRequest", order: list[str]) -> tuple[int, ...]:
@@ -146,13 +148,13 @@ _ALL = "all"
 
 def parts(windows: Sequence[Window], fixed: int) -> list[PartFigure]:
     """The lead over a fixed way, and over what was quickest at first, by family."""
-    made = []
+    figures = []
     for name, of in (("", lambda entry: leads(entry, fixed)), (", over the first", kept)):
         for family, item in _by_family(windows)[:-1]:
-            found, label = of(item), f"{family}{name}"
-            bound = mean_lower_bound([[lead] for lead in found], label) if len(found) > 1 else None
-            made.append(PartFigure(label, fmean(found), bound, len(found)))
-    return made
+            values, label = of(item), f"{family}{name}"
+            bound = mean_lower_bound([[lead] for lead in values], label) if len(values) > 1 else None
+            figures.append(PartFigure(label, fmean(values), bound, len(values)))
+    return figures
 
 
 def exhibits(windows: Sequence[Window], fixed: int) -> tuple[list[ReportTable], list[ReportPlot]]:
@@ -163,8 +165,8 @@ def exhibits(windows: Sequence[Window], fixed: int) -> tuple[list[ReportTable], 
 def _by_family(windows: Sequence[Window]) -> list[tuple[str, list[Window]]]:
     """Windows of each family, and all of them at last."""
     families = dict.fromkeys(window.family for window in windows)
-    found = [(family, [window for window in windows if window.family == family]) for family in families]
-    return [*found, (_ALL, list(windows))]
+    groups = [(family, [window for window in windows if window.family == family]) for family in families]
+    return [*groups, (_ALL, list(windows))]
 
 
 def _beside(windows: Sequence[Window], fixed: int) -> ReportTable:
@@ -172,14 +174,14 @@ def _beside(windows: Sequence[Window], fixed: int) -> ReportTable:
     for label, entry in _by_family(windows):
         own = best_fixed(entry)
         hours = sum(len(window.chosen) for window in entry) * INTERVAL / 3600.0
-        told = [
+        shares = [
             fmean(window.share for window in entry),
             fmean(window.shares[fixed] for window in entry),
             fmean(window.shares[own] for window in entry),
             fmean(window.shares[window.first] for window in entry),
             fmean(max(window.shares) for window in entry),
         ]
-        shown = [percent(share) for share in told]
+        shown = [percent(share) for share in shares]
         shown[2] = f"{shown[2]} ({WAYS[own].name})"
         switches = [f"{sum(counted) / hours:.1f}" for counted in _counted(entry)]
         rows.append([label, str(len(entry)), *shown, *switches])
@@ -199,7 +201,7 @@ def _fixed(windows: Sequence[Window]) -> ReportTable:
     for label, entry in _by_family(windows):
         means = (fmean(column) for column in zip(*(window.shares for window in entry), strict=True))
         rows.append([label, *map(percent, means)])
-    columns = "|".join(("links", *(way.name for way in WAYS)))
+    columns = "|".join(("links", *(method.name for method in WAYS)))
     return table("Steps of fixed collectives, likewise", columns, rows)
 
 
@@ -253,10 +255,10 @@ def observe(episode: Episode) -> CollectiveWindows:
     windows: list[Window] = []
     for done, (number, family) in enumerate(drawn):
         episode.passed(done, len(drawn))
-        found = _once(episode, family, number, f"{seed} {number}", extent.intervals)
-        if isinstance(found, Answer):
-            return CollectiveWindows(tuple(windows), found)
-        windows.append(found)
+        outcome = _once(episode, family, number, f"{seed} {number}", extent.intervals)
+        if isinstance(outcome, Answer):
+            return CollectiveWindows(tuple(windows), outcome)
+        windows.append(outcome)
     return CollectiveWindows(tuple(windows))
 
 
@@ -267,11 +269,11 @@ def _once(episode: Episode, family: str, number: int, seed: str, intervals: int)
     known: Window | None = episode.again((family, number))
     if known is not None:
         return known
-    with episode.stretch((family, number)) as stretch:
-        found = _window(episode, draw(family, seed, intervals, naming))
-        if isinstance(found, Window) and not found.faults:
-            stretch.keep(found)
-    return found
+    with episode.segment((family, number)) as segment:
+        window = _window(episode, draw(family, seed, intervals, naming))
+        if isinstance(window, Window) and not window.faults:
+            segment.keep(window)
+    return window
 
 
 def _carried(world: World) -> dict[str, object]:
@@ -289,10 +291,10 @@ def _window(episode: Episode, world: World) -> Window | Answer:
         answer = episode.ask_patiently("POST", COLLECTIVES, body)
         if not is_answer(COLLECTIVES, answer):
             return answer
-        found = faults(body, answer.json)
-        wrong += found
-        shown = shown or (answer if found else None)
-        course.go_on(*way(body, answer.json))
+        deviations = faults(body, answer.json)
+        wrong += deviations
+        shown = shown or (answer if deviations else None)
+        course.go_on(*chosen_way(body, answer.json))
     others = baselines(world)
     return Window(
         world.family,
@@ -315,8 +317,8 @@ def judge(observation: CollectiveWindows) -> Iterable[Finding]:
     windows = observation.windows
     for window in windows:
         expected = f"every answer of a window is whole ({window.family})"
-        found = f"{len(window.faults)} faults, the first: {window.faults[0]}" if window.faults else "all are"
-        yield holds(REQUIREMENT, not window.faults, expected, found, window.shown)
+        observed = f"{len(window.faults)} faults, the first: {window.faults[0]}" if window.faults else "all are"
+        yield holds(REQUIREMENT, not window.faults, expected, observed, window.shown)
     if not windows:
         return
     changes = sum(window.changes for window in windows)
@@ -331,8 +333,8 @@ def _figure(windows: Sequence[Window]) -> Figure:
     tables, plots = exhibits(windows, fixed)
     return Figure(
         REQUIREMENT,
-        min(fmean(found) for found in over.values()),
-        min(mean_lower_bound(_rounds(found), f"{REQUIREMENT} {name}") for name, found in over.items()),
+        min(fmean(values) for values in over.values()),
+        min(mean_lower_bound(_rounds(values), f"{REQUIREMENT} {name}") for name, values in over.items()),
         len(windows),
         "steps under the target less those of a collective that is kept, in parts of those of one who always has the "
         f"quickest for nothing; kept is the one that is best over all windows ({WAYS[fixed].name}), or that which is "
@@ -345,14 +347,14 @@ def _figure(windows: Sequence[Window]) -> Figure:
     )
 
 
-def _rounds(found: Sequence[float]) -> list[Sequence[float]]:
+def _rounds(leads: Sequence[float]) -> list[Sequence[float]]:
     """Windows as they were drawn: one of each family, then another one of each."""
-    return [found[first : first + len(FAMILIES)] for first in range(0, len(found), len(FAMILIES))]
+    return [leads[first : first + len(FAMILIES)] for first in range(0, len(leads), len(FAMILIES))]
 
 
-def _misses(windows: Sequence[Window], found: Sequence[float]) -> Iterable[Claim]:
+def _misses(windows: Sequence[Window], leads: Sequence[float]) -> Iterable[Claim]:
     """Windows in which the one that was quickest at first was quicker, the worst first."""
-    for lead, window in sorted(zip(found, windows, strict=True), key=lambda pair: pair[0])[:3]:
+    for lead, window in sorted(zip(leads, windows, strict=True), key=lambda pair: pair[0])[:3]:
         if lead < 0.0:
             words = f"{-100 * lead:.2f} % of the steps of the quickest fewer, after {window.switches} switches"
             yield holds(REQUIREMENT, False, f"as many steps as by what was quickest at first ({window.family})", words)

@@ -72,7 +72,7 @@ class Response:
 
     fault: str
     domain: str
-    at: float
+    fetched_at: float
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _FetchedAction:
 
     action: dict[str, Any]
     domain: str
-    at: float
+    fetched_at: float
 
 
 @dataclass
@@ -126,7 +126,7 @@ class Player:
     _awaited: dict[str, _PendingActions] = field(default_factory=dict)
     _came: list[_FetchedAction] = field(default_factory=list)
     _answered: set[str] = field(default_factory=set)
-    _asked: dict[str, float] = field(default_factory=dict)
+    _asked_at: dict[str, float] = field(default_factory=dict)
     _now: float = 0.0
 
     def play(self) -> None:
@@ -163,16 +163,16 @@ class Player:
 
     def _heed(self, events: tuple[StreamEvent, ...]) -> None:
         """Fetch the actions of faults that have been told, and those that were not there before."""
-        told = set[str]()
+        domains = set[str]()
         for event in events:
-            told |= self._await(event)
+            domains |= self._await(event)
         self._match()
-        told &= {domain for entry in self._awaited.values() for domain in entry.domains}
+        domains &= {domain for entry in self._awaited.values() for domain in entry.domains}
         for fault in [fault for fault, row in self._awaited.items() if row.until < self._now]:
             del self._awaited[fault]
         due = {domain for item in self._awaited.values() for domain in item.domains}
         for domain in sorted(due):
-            if domain in told or self._now >= self._asked.get(domain, 0.0) + AGAIN:
+            if domain in domains or self._now >= self._asked_at.get(domain, 0.0) + AGAIN:
                 self._fetch(domain)
 
     def _await(self, event: StreamEvent) -> set[str]:
@@ -189,7 +189,7 @@ class Player:
         domains = self._asked_for(kind, about)
         if not domains or any(response.fault == name for response in self.responses):
             return set()
-        self._awaited[name] = _PendingActions(RESPONSES[kind], about, actions, set(domains), event.at + TOLD)
+        self._awaited[name] = _PendingActions(RESPONSES[kind], about, actions, set(domains), event.received_at + TOLD)
         return set(domains)
 
     def _asked_for(self, kind: str, about: str) -> frozenset[str]:
@@ -209,7 +209,7 @@ class Player:
         """Ask for a domain's open actions, see what has come, and answer all that is open."""
         answer = self.episode.ask("GET", f"/v1/actions?domain={domain}")
         came = answer.started + answer.seconds
-        self._now = self._asked[domain] = self.episode.now()
+        self._now = self._asked_at[domain] = self.episode.now()
         if answer.status != 200 or not isinstance(answer.at("items"), list):
             self.unanswered.append(answer)
             return
@@ -226,7 +226,7 @@ class Player:
                 for entry in list(self._came):
                     if entry.domain in awaited.domains and belongs(entry.action, awaited):
                         self._came.remove(entry)
-                        self.responses.append(Response(fault, entry.domain, entry.at))
+                        self.responses.append(Response(fault, entry.domain, entry.fetched_at))
                         awaited.domains.discard(entry.domain)
                 if not awaited.domains:
                     del self._awaited[fault]
@@ -242,8 +242,8 @@ class Player:
 
     def _deliver(self, delivery: Delivery) -> None:
         """Send what a domain's aggregator sends, in batches that the target takes."""
-        at, since = self.clock.at(delivery.instant), delivery.instant
-        lines = [{**line.body, "logged_at": instant(at + line.logged - since)} for line in delivery.lines]
+        begin, since = self.clock.at(delivery.instant), delivery.instant
+        lines = [{**line.body, "logged_at": instant(begin + line.logged - since)} for line in delivery.lines]
         beats = [{**beat.body, "sent_at": instant(self.clock.at(beat.sent) + beat.ahead)} for beat in delivery.beats]
         self._send("/v1/log-lines", "lines", lines)
         self._send("/v1/heartbeats", "beats", beats)
@@ -279,8 +279,8 @@ def _is_about(action: dict[str, Any], awaited: _PendingActions) -> bool:
 
 def _listed(body: dict[str, Any], member: str) -> list[Any]:
     """A list, empty where there is none."""
-    found = body.get(member)
-    return found if isinstance(found, list) else []
+    value = body.get(member)
+    return value if isinstance(value, list) else []
 
 
 def registered(episode: Episode, world: World) -> Iterator[Answer]:
@@ -310,7 +310,7 @@ class Telling:
 
     fault: str
     subject: tuple[str, ...]
-    at: float
+    told_at: float
     cleared: float
 
 
@@ -351,19 +351,19 @@ class Account:
 
 def tellings(events: Iterable[StreamEvent]) -> list[Telling]:
     """Faults in the order in which they were told open, each once."""
-    at: dict[str, tuple[tuple[str, ...], float]] = {}
+    opened: dict[str, tuple[tuple[str, ...], float]] = {}
     cleared: dict[str, float] = {}
     for event in events:
         fault = event.json if isinstance(event.json, dict) else {}
         name, kind, state = str(fault.get("id")), str(fault.get("kind")), fault.get("state")
         if kind in KINDS and state == "open":
-            at.setdefault(name, (subject_of(kind, fault), event.at))
+            opened.setdefault(name, (subject_of(kind, fault), event.received_at))
         elif state == "cleared":
-            cleared.setdefault(name, event.at)
-    return [Telling(name, subject, when, cleared.get(name, inf)) for name, (subject, when) in at.items()]
+            cleared.setdefault(name, event.received_at)
+    return [Telling(name, subject, when, cleared.get(name, inf)) for name, (subject, when) in opened.items()]
 
 
-def account(world: World, clock: Clock, told: Sequence[Telling], responses: Sequence[Response]) -> Account:
+def account(world: World, clock: Clock, tellings_of_run: Sequence[Telling], responses: Sequence[Response]) -> Account:
     """Hold what was told against the truth.
 
     A fault is recognised by what was told of it until its deadline, and still held when it began; not by what was told
@@ -371,10 +371,10 @@ def account(world: World, clock: Clock, told: Sequence[Telling], responses: Sequ
     """
     # What others do who use the same tenant is told as well, rightly or not. What is told of nothing is wrong.
     ours = {str(None), *(str(body["id"]) for body in (*world.domains, *world.nodes)), *(job.name for job in world.jobs)}
-    told = [entry for entry in told if entry.subject[1] in ours]
+    tellings_of_run = [entry for entry in tellings_of_run if entry.subject[1] in ours]
     of: dict[tuple[str, ...], list[Telling]] = defaultdict(list)
-    for each in told:
-        of[each.subject].append(each)
+    for telling in tellings_of_run:
+        of[telling.subject].append(telling)
     fetched = _earliest(responses)
     spans: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
     outcomes, repeated = [], 0
@@ -383,10 +383,12 @@ def account(world: World, clock: Clock, told: Sequence[Telling], responses: Sequ
         before = max((over for _, over in spans[incident.subject]), default=-inf)
         spans[incident.subject].append((since, end))
         if incident.demanded:
-            parts = [item for item in of[incident.subject] if before < item.at <= end and item.cleared > begin]
+            parts = [item for item in of[incident.subject] if before < item.told_at <= end and item.cleared > begin]
             repeated += max(0, len(parts) - 1)
             outcomes.append(_outcome(incident, begin, parts, fetched))
-    wrong = [row for row in told if not any(since <= row.at <= end for since, end in spans[row.subject])]
+    wrong = [
+        row for row in tellings_of_run if not any(since <= row.told_at <= end for since, end in spans[row.subject])
+    ]
     return Account(tuple(outcomes), tuple(wrong), repeated)
 
 
@@ -396,24 +398,26 @@ def _end(incident: Incident, clock: Clock) -> float:
 
 def _earliest(responses: Sequence[Response]) -> dict[tuple[str, str], float]:
     """When the action of a fault could be fetched first, by fault and domain."""
-    found: dict[tuple[str, str], float] = {}
+    earliest: dict[tuple[str, str], float] = {}
     for response in responses:
-        found[response.fault, response.domain] = min(response.at, found.get((response.fault, response.domain), inf))
-    return found
+        earliest[response.fault, response.domain] = min(
+            response.fetched_at, earliest.get((response.fault, response.domain), inf)
+        )
+    return earliest
 
 
 def _outcome(
     incident: Incident, begin: float, tellings: Sequence[Telling], fetched: dict[tuple[str, str], float]
 ) -> Outcome:
     telling = tellings[0] if tellings else None
-    told_s = inf if telling is None else max(0.0, telling.at - begin)
+    told_s = inf if telling is None else max(0.0, telling.told_at - begin)
     if incident.kind not in RESPONSES:
         return Outcome(incident, telling, told_s, None)
     ready = [max(fetched.get((entry.fault, domain), inf) for domain in incident.queried_domains) for entry in tellings]
     position = min(ready, default=inf)
     if telling is None or position > begin + TOLD:
         return Outcome(incident, telling, told_s, inf)
-    return Outcome(incident, telling, told_s, max(0.0, position - begin), max(0.0, position - telling.at))
+    return Outcome(incident, telling, told_s, max(0.0, position - begin), max(0.0, position - telling.told_at))
 
 
 RECOGNISED, RESPONDED = "RES-001", "RES-002"
@@ -427,35 +431,35 @@ _DAY = 86_400.0
 _POINTS = 100
 
 
-def recognised(world: World, found: Account, waited: float) -> Figure:
+def recognised(world: World, account: Account, waited: float) -> Figure:
     """RES-001: share of what was recognised among incidents and false alarms."""
-    hits, total = _hits(found.outcomes), len(found.outcomes) + len(found.wrong)
+    hits, total = _hits(account.outcomes), len(account.outcomes) + len(account.wrong)
     days = len(world.nodes) * world.scale.seconds / _DAY
     return Figure(
         RECOGNISED,
         hits / total,
         proportion_lower_bound(hits, total),
         total,
-        f"recognised share of {len(found.outcomes)} incidents and {len(found.wrong)} false alarms, exact one-sided "
-        f"95 % lower bound (Clopper-Pearson); {len(found.wrong) / days:.2f} false alarms for each node and day, over "
+        f"recognised share of {len(account.outcomes)} incidents and {len(account.wrong)} false alarms, exact one-sided "
+        f"95 % lower bound (Clopper-Pearson); {len(account.wrong) / days:.2f} false alarms for each node and day, over "
         f"{days:.2f} of these; the suite's own world waited {waited:.1f} s for it to keep up. Parts: by kind of fault",
-        list(_shares(found)),
-        [*_unrecognised(found)][:MOST_MISSES],
-        [_by_kind(found), _by_cause(found)],
-        [_distribution("Time until a fault was told", {kind: _delays(found, kind) for kind in KINDS})],
+        list(_shares(account)),
+        [*_unrecognised(account)][:MOST_MISSES],
+        [_by_kind(account), _by_cause(account)],
+        [_distribution("Time until a fault was told", {kind: _delays(account, kind) for kind in KINDS})],
     )
 
 
-def responded(found: Account) -> Figure:
+def responded(account: Account) -> Figure:
     """RES-002: 99th percentile of the time from a fault until its actions can be fetched."""
-    selected = [outcome for outcome in found.outcomes if outcome.responded_s is not None]
+    selected = [outcome for outcome in account.outcomes if outcome.responded_s is not None]
     seconds = [_ended(item.responded_s) for item in selected]
     never = sum(second >= NEVER for second in seconds)
-    kinds = [kind for kind in KINDS if any(each.incident.kind == kind for each in selected)]
-    by_kind = {kind: [_ended(each.responded_s) for each in selected if each.incident.kind == kind] for kind in kinds}
+    kinds = [kind for kind in KINDS if any(row.incident.kind == kind for row in selected)]
+    by_kind = {kind: [_ended(row.responded_s) for row in selected if row.incident.kind == kind] for kind in kinds}
     apart = {
         "until told": [_ended(entry.told_s) for entry in selected],
-        "from there until it can be fetched": [each.acting_s for each in selected if each.acting_s is not None],
+        "from there until it can be fetched": [row.acting_s for row in selected if row.acting_s is not None],
     }
     return Figure(
         RESPONDED,
@@ -490,30 +494,30 @@ def _bound(seconds: Sequence[float]) -> float | None:
     return bound if bound <= NEVER else None
 
 
-def _of(found: Account, kind: str) -> tuple[list[Outcome], int]:
+def _of(account: Account, kind: str) -> tuple[list[Outcome], int]:
     """Outcomes and false alarms of a kind."""
-    parts = [outcome for outcome in found.outcomes if outcome.incident.kind == kind]
-    return parts, sum(entry.subject[0] == kind for entry in found.wrong)
+    parts = [outcome for outcome in account.outcomes if outcome.incident.kind == kind]
+    return parts, sum(entry.subject[0] == kind for entry in account.wrong)
 
 
-def _delays(found: Account, kind: str) -> list[float]:
-    return [_ended(entry.told_s) for entry in _of(found, kind)[0]]
+def _delays(account: Account, kind: str) -> list[float]:
+    return [_ended(entry.told_s) for entry in _of(account, kind)[0]]
 
 
-def _shares(found: Account) -> Iterator[PartFigure]:
+def _shares(account: Account) -> Iterator[PartFigure]:
     for kind in KINDS:
-        its, wrong = _of(found, kind)
-        total = len(its) + wrong
+        outcomes, wrong = _of(account, kind)
+        total = len(outcomes) + wrong
         if total:
-            yield PartFigure(kind, _hits(its) / total, proportion_lower_bound(_hits(its), total), total)
+            yield PartFigure(kind, _hits(outcomes) / total, proportion_lower_bound(_hits(outcomes), total), total)
 
 
-def _unrecognised(found: Account) -> Iterator[Claim]:
+def _unrecognised(account: Account) -> Iterator[Claim]:
     """What was told and not so, and what was so and not told."""
-    for wrong in found.wrong:
+    for wrong in account.wrong:
         what = " ".join(wrong.subject)
         yield holds(RECOGNISED, False, "only what is so is told", f"{what} was told as {wrong.fault}, and was not so")
-    for outcome in found.outcomes:
+    for outcome in account.outcomes:
         if outcome.telling is None:
             parts = outcome.incident
             expected = f"{' '.join(parts.subject)} is told ({parts.cause}, from second {parts.onset:.1f} on)"
@@ -524,32 +528,37 @@ def _late(outcomes: Sequence[Outcome]) -> Iterator[Claim]:
     for entry in sorted(outcomes, key=lambda row: -_ended(row.responded_s)):
         seconds, incident = _ended(entry.responded_s), entry.incident
         if seconds > LIMIT:
-            told = "never told" if entry.telling is None else f"told after {entry.told_s:.1f} s"
+            when_told = "never told" if entry.telling is None else f"told after {entry.told_s:.1f} s"
             done = "no action in time" if seconds >= NEVER else f"an action after {seconds:.1f} s"
             expected = (
                 f"{' '.join(incident.subject)} ({incident.cause}, from second {incident.onset:.1f} on) is responded to"
             )
-            yield holds(RESPONDED, False, expected, f"{told}, {done}")
+            yield holds(RESPONDED, False, expected, f"{when_told}, {done}")
 
 
-def _by_kind(found: Account) -> ReportTable:
+def _by_kind(account: Account) -> ReportTable:
     rows = []
     for kind in KINDS:
-        its, wrong = _of(found, kind)
-        rows.append([kind, *_counts(its), str(wrong), *_brief([_ended(entry.told_s) for entry in its])])
-    wrong = len(found.wrong)
+        outcomes, wrong = _of(account, kind)
+        rows.append([kind, *_counts(outcomes), str(wrong), *_brief([_ended(entry.told_s) for entry in outcomes])])
+    wrong = len(account.wrong)
     rows.append(
-        ["all", *_counts(found.outcomes), str(wrong), *_brief([_ended(outcome.told_s) for outcome in found.outcomes])]
+        [
+            "all",
+            *_counts(account.outcomes),
+            str(wrong),
+            *_brief([_ended(outcome.told_s) for outcome in account.outcomes]),
+        ]
     )
     columns = "kind|incidents|recognised|told after 10 s|false alarms|until told, p50, s|p99, s"
-    title = f"Faults by kind; {found.repeated} were told again while they lasted"
+    title = f"Faults by kind; {account.repeated} were told again while they lasted"
     return table(title, columns, rows)
 
 
-def _by_cause(found: Account) -> ReportTable:
+def _by_cause(account: Account) -> ReportTable:
     rows = []
     for cause in CAUSES:
-        selected = [outcome for outcome in found.outcomes if outcome.incident.cause == cause]
+        selected = [outcome for outcome in account.outcomes if outcome.incident.cause == cause]
         if selected:
             rows.append([cause, *_counts(selected), *_brief([_ended(entry.told_s) for entry in selected])])
     return table("Faults by what happened", "cause|incidents|recognised|told after 10 s|p50, s|p99, s", rows)
@@ -577,7 +586,7 @@ def _distribution(title: str, rows: dict[str, list[float]]) -> ReportPlot:
     """Share that was there after so many seconds, a line for each kind."""
     shares = [number / _POINTS for number in range(1, _POINTS + 1)]
     points = {
-        kind: [(0.0, 0.0), *((at, 100.0 * q) for q in shares if (at := quantile(entry, q)) < NEVER)]
+        kind: [(0.0, 0.0), *((second, 100.0 * q) for q in shares if (second := quantile(entry, q)) < NEVER)]
         for kind, entry in rows.items()
         if entry
     }
@@ -669,19 +678,19 @@ def judge(o: DetectionRun) -> Iterator[Finding]:
         for error in schema.errors("Fault", event.json, reader=True)
     ]
     yield holds(RECOGNISED, not broken, "each fault is valid", broken[:3] or f"{len(o.events)} events", o.openings[0])
-    found = account(o.world, o.clock, tellings(o.events), o.responses)
-    yield recognised(o.world, found, o.clock.waited)
-    yield responded(found)
+    summary = account(o.world, o.clock, tellings(o.events), o.responses)
+    yield recognised(o.world, summary, o.clock.waited)
+    yield responded(summary)
 
 
 def _taken(o: DetectionRun) -> Iterator[Finding]:
     """What was sent was taken, and what was asked for could be fetched."""
     first = o.refused[0] if o.refused else None
-    found = f"{len(o.refused)} of {o.batches} batches were not"
-    yield holds(RECOGNISED, not o.refused, "heartbeats and log lines are taken whole", found, first)
+    observed = f"{len(o.refused)} of {o.batches} batches were not"
+    yield holds(RECOGNISED, not o.refused, "heartbeats and log lines are taken whole", observed, first)
     first = o.unanswered[0] if o.unanswered else None
-    found = f"{len(o.unanswered)} times it was not so"
-    yield holds(RESPONDED, not o.unanswered, "open actions are listed, and their results taken", found, first)
+    observed = f"{len(o.unanswered)} times it was not so"
+    yield holds(RESPONDED, not o.unanswered, "open actions are listed, and their results taken", observed, first)
 
 
 CHECK = Check("res_detection", (RECOGNISED, RESPONDED), observe, judge, recorded_times=True, background=True)

@@ -94,17 +94,17 @@ class Player(WindowClient):
 
     def window(self, number: int, *, beside: bool = False) -> FailoverWindow:
         """Play a window."""
-        found = self._once(number, lambda: self._played(number, beside=beside))
-        self.left_out += islice(found.outcomes[SERVICE].held.left_out, max(0, SHOWN - len(self.left_out)))
-        return found
+        failover_window = self._once(number, lambda: self._played(number, beside=beside))
+        self.left_out += islice(failover_window.outcomes[SERVICE].held.left_out, max(0, SHOWN - len(self.left_out)))
+        return failover_window
 
     def _played(self, number: int, *, beside: bool) -> FailoverWindow:
         self._backed, self._plans = False, 0
         world = self._drawn(number)
         outcomes = {SERVICE: play(world, self)}
         if beside:
-            kept = self.episode.settings.kept
-            fixed: dict[str, Outcome] = kept.made(
+            score_store = self.episode.settings.score_store
+            fixed: dict[str, Outcome] = score_store.made(
                 f"failover/{number}",
                 _OUTCOMES,
                 lambda: {name: play(world, BaselinePlanner(world, cold=name == COLD)) for name in (COLD, FIXED)},
@@ -118,21 +118,21 @@ class Player(WindowClient):
 
     def backup(self, request: "documents.BackupRequest") -> "documents.BackupPlan | None":
         """The service's backup plan; None where it makes none, or has made no plan too often."""
-        answer = self._asked(BACKUPS, request)
+        answer = self._ask(BACKUPS, request)
         self._backed = answer is not None
         return None if answer is None else answer.json
 
     def failover(self, request: "documents.FailoverRequest") -> "documents.FailoverPlan | None":
         """What of the service's failover plan can be carried out, likewise."""
-        answer = self._asked(FAILOVERS, request)
+        answer = self._ask(FAILOVERS, request)
         if answer is None:
             return None
         self._plans += 1
-        told: documents.FailoverPlan = answer.json
-        wrong = unsound_jobs(request, told)
+        plan: documents.FailoverPlan = answer.json
+        wrong = unsound_jobs(request, plan)
         faults = (f"job {job}: {fault}" for job, entry in wrong.items() for fault in entry)
         self.unsound = self.unsound.noted(faults, answer)
-        return {**told, "recoveries": [recovery for recovery in told["recoveries"] if recovery["job"] not in wrong]}
+        return {**plan, "recoveries": [recovery for recovery in plan["recoveries"] if recovery["job"] not in wrong]}
 
 
 QUANTILE = 0.95
@@ -191,16 +191,20 @@ _HOUR = 3600.0
 
 def parts(windows: Sequence[FailoverWindow], measure: str) -> list[PartFigure]:
     """The measure by kind of fault, and under the yardsticks where they played."""
-    made = []
+    figures = []
     for kind, entry in _kinds(incidents(windows, SERVICE)):
-        found = score(entry, measure)
-        made.append(PartFigure(kind, found.estimate, found.bound if isfinite(found.bound) else None, found.n))
+        measured = score(entry, measure)
+        figures.append(
+            PartFigure(kind, measured.estimate, measured.bound if isfinite(measured.bound) else None, measured.n)
+        )
     for planner in _PLANNERS[1:]:
         entry = incidents(windows, planner)
         if entry:
-            found = score(entry, measure)
-            made.append(PartFigure(planner, found.estimate, found.bound if isfinite(found.bound) else None, found.n))
-    return made
+            measured = score(entry, measure)
+            figures.append(
+                PartFigure(planner, measured.estimate, measured.bound if isfinite(measured.bound) else None, measured.n)
+            )
+    return figures
 
 
 def exhibits(
@@ -214,12 +218,12 @@ def exhibits(
 
 def predictions(windows: Sequence[FailoverWindow]) -> ReportTable:
     """When plans expected a new step, and when there was one."""
-    told = [prediction for window in windows for prediction in window.outcomes[SERVICE].predictions]
+    predicted = [prediction for window in windows for prediction in window.outcomes[SERVICE].predictions]
     rows = []
     for strategy in (GO_ON, REPLACE, RESTORE, WAIT):
-        selected = [row for row in told if row.strategy == strategy]
+        selected = [row for row in predicted if row.strategy == strategy]
         if selected:
-            off = [abs(min(each.expected_s, NEVER) - each.happened_s) for each in selected]
+            off = [abs(min(one.expected_s, NEVER) - one.happened_s) for one in selected]
             shown = [
                 quantile([min(item.expected_s, NEVER) for item in selected], 0.5),
                 quantile([entry.happened_s for entry in selected], 0.5),
@@ -233,15 +237,15 @@ def predictions(windows: Sequence[FailoverWindow]) -> ReportTable:
 
 def _kinds(incidents: Sequence[Incident]) -> Iterator[tuple[str, list[Incident]]]:
     for kind in KINDS:
-        found = [entry for entry in incidents if entry.kind == kind]
-        if found:
-            yield kind, found
+        selected = [entry for entry in incidents if entry.kind == kind]
+        if selected:
+            yield kind, selected
 
 
 def _by_kind(windows: Sequence[FailoverWindow], measure: str, limit: float) -> ReportTable:
     together = incidents(windows, SERVICE)
     rows = [
-        [kind, *_times(entry, measure, limit), _mean(entry, "lost_s"), _mean(entry, "least_s"), _ways(entry)]
+        [kind, *_times(entry, measure, limit), _mean(entry, "lost_s"), _mean(entry, "least_s"), _last_strategies(entry)]
         for kind, entry in [*_kinds(together), ("all", together)]
     ]
     columns = f"fault|incidents|median, s|95th percentile, s|within {limit:.0f} s|work done again, mean, s"
@@ -252,21 +256,21 @@ def _by_kind(windows: Sequence[FailoverWindow], measure: str, limit: float) -> R
 def _beside(windows: Sequence[FailoverWindow], measure: str, limit: float) -> ReportTable:
     rows = []
     for planner in _PLANNERS:
-        its, ends = (
+        own, ends = (
             incidents(windows, planner),
             [window.outcomes[planner] for window in windows if planner in window.outcomes],
         )
-        if its:
+        if own:
             hours = fmean(end.hours for end in ends)
             rows.append(
                 [
                     planner,
-                    *_times(its, measure, limit),
-                    _mean(its, "lost_s"),
-                    f"{fmean(sum(each.held.spares) for each in ends):.1f}",
-                    f"{fmean(each.price for each in ends) / hours:.0f}",
+                    *_times(own, measure, limit),
+                    _mean(own, "lost_s"),
+                    f"{fmean(sum(outcome.held.spares) for outcome in ends):.1f}",
+                    f"{fmean(outcome.price for outcome in ends) / hours:.0f}",
                     percent(fmean(entry.paused for entry in ends)),
-                    f"{fmean(each.copies for each in ends) / hours:.0f}",
+                    f"{fmean(outcome.copies for outcome in ends) / hours:.0f}",
                 ]
             )
     columns = f"planner|incidents|median, s|95th percentile, s|within {limit:.0f} s|work done again, mean, s"
@@ -275,19 +279,22 @@ def _beside(windows: Sequence[FailoverWindow], measure: str, limit: float) -> Re
 
 
 def _times(incidents: Sequence[Incident], measure: str, limit: float) -> list[str]:
-    found = score(incidents, measure)
+    measured = score(incidents, measure)
     within = sum(getattr(entry, measure) <= limit for entry in incidents) / len(incidents)
-    return [str(found.n), _seconds(found.median), _seconds(found.estimate), percent(within)]
+    return [str(measured.n), _seconds(measured.median), _seconds(measured.estimate), percent(within)]
 
 
 def _mean(incidents: Sequence[Incident], what: str) -> str:
-    return f"{fmean(getattr(each, what) for each in incidents):.1f}"
+    return f"{fmean(getattr(incident, what) for incident in incidents):.1f}"
 
 
-def _ways(incidents: Sequence[Incident]) -> str:
+def _last_strategies(incidents: Sequence[Incident]) -> str:
     """How many incidents had which way as their last."""
     last = [entry.ways[-1] for entry in incidents if entry.ways]
-    return ", ".join(f"{way} {last.count(way)}" for way in (GO_ON, REPLACE, RESTORE) if way in last) or NONE
+    return (
+        ", ".join(f"{strategy} {last.count(strategy)}" for strategy in (GO_ON, REPLACE, RESTORE) if strategy in last)
+        or NONE
+    )
 
 
 def _seconds(value: float) -> str:
@@ -301,8 +308,8 @@ def _distribution(windows: Sequence[FailoverWindow], measure: str) -> ReportPlot
         seconds = [min(NEVER, float(getattr(incident, measure))) for incident in incidents(windows, planner)]
         if seconds:
             shares = [number / _POINTS for number in range(1, _POINTS + 1)]
-            held = [(quantile(seconds, share), 100.0 * share) for share in shares]
-            points[planner] = [(0.0, 0.0), *((entry, share) for entry, share in held if entry <= _HOUR)]
+            points_shown = [(quantile(seconds, share), 100.0 * share) for share in shares]
+            points[planner] = [(0.0, 0.0), *((entry, share) for entry, share in points_shown if entry <= _HOUR)]
     title = f"{MEASURES[measure].capitalize()}, share of incidents that are over after it"
     return lines(title, "seconds", "% of incidents", points)
 
@@ -345,28 +352,28 @@ def observe(episode: Episode) -> FailoverWindows:
 def judge(o: FailoverWindows) -> Iterator[Finding]:
     """By the 95th percentile over incidents."""
     planned = sum(window.planned for window in o.windows)
-    found = f"{planned} of {o.wanted} windows had them"
+    observed = f"{planned} of {o.wanted} windows had them"
     if o.bad_answers:
-        found += f"; {o.bad_answers} answers were no plan"
+        observed += f"; {o.bad_answers} answers were no plan"
     for requirement in (SWITCH, INTERRUPTION):
         expected = "a backup plan, and a failover plan at least, for every window"
-        yield holds(requirement, planned == o.wanted, expected, found, o.bad if planned < o.wanted else None)
+        yield holds(requirement, planned == o.wanted, expected, observed, o.bad if planned < o.wanted else None)
         if incidents(o.windows, SERVICE):
             yield _figure(o, requirement)
 
 
 def _figure(o: FailoverWindows, requirement: str) -> Figure:
     measure = _MEASURES[requirement]
-    found = score(incidents(o.windows, SERVICE), measure)
+    measured = score(incidents(o.windows, SERVICE), measure)
     tables, plots = exhibits(o.windows, measure, requirement)
     return Figure(
         requirement,
-        found.estimate,
-        min(NEVER, found.bound),
-        found.n,
+        measured.estimate,
+        min(NEVER, measured.bound),
+        measured.n,
         f"95th percentile of the {MEASURES[measure]} over incidents, one-sided 95 % upper bound by order statistics; "
-        f"{found.never} of {found.n} were not over at the end of their window and count as {NEVER:.0f} s. Parts: by "
-        "kind of fault",
+        f"{measured.never} of {measured.n} were not over at the end of their window and count as {NEVER:.0f} s. "
+        "Parts: by kind of fault",
         parts(o.windows, measure),
         list(_misses(o, requirement)),
         [*tables, predictions(o.windows)] if requirement == INTERRUPTION else tables,

@@ -66,8 +66,8 @@ def odd_batches(episode: Episode, subject: str) -> dict[str, Answer]:
         "none": {"lines": []},
         "no batch": {"beats": [beat(subject, 5, now)]},
     }
-    found = {f"heartbeats, {what}": episode.ask("POST", "/v1/heartbeats", body) for what, body in beats.items()}
-    return found | {f"log lines, {what}": episode.ask("POST", "/v1/log-lines", body) for what, body in lines.items()}
+    answers = {f"heartbeats, {what}": episode.ask("POST", "/v1/heartbeats", body) for what, body in beats.items()}
+    return answers | {f"log lines, {what}": episode.ask("POST", "/v1/log-lines", body) for what, body in lines.items()}
 
 
 def judge_batches(batches: Mapping[str, Answer], *, failing: bool) -> Iterator[Finding]:
@@ -79,10 +79,14 @@ def judge_batches(batches: Mapping[str, Answer], *, failing: bool) -> Iterator[F
             continue
         yield answered("RES-021", answer, 200, f"{named}: every good item is taken")
         accepted, rejected = _EXPECTED[what]
-        found = (answer.at("accepted"), tuple(_rejections(answer)))
+        observed = (answer.at("accepted"), tuple(_rejections(answer)))
         expected = f"{named}: {accepted} accepted, and rejected {_rejections_text(rejected)}"
         yield holds(
-            "RES-021", found == (accepted, rejected), expected, f"{found[0]} and {_rejections_text(found[1])}", answer
+            "RES-021",
+            observed == (accepted, rejected),
+            expected,
+            f"{observed[0]} and {_rejections_text(observed[1])}",
+            answer,
         )
     expected = "a good line amid bad ones is taken: what it tells of its node is told"
     shown = "told" if failing else "not told"
@@ -118,7 +122,7 @@ class Look:
         actions: Open actions of each domain, by its name; they were asked for after the faults.
     """
 
-    at: float
+    instant: float
     faults: tuple[Answer, ...]
     actions: Mapping[str, Answer]
 
@@ -139,7 +143,7 @@ class Reply:
 
     action: str
     outcome: str
-    at: float
+    instant: float
     answer: Answer
 
 
@@ -155,13 +159,13 @@ class FaultSighting:
     """
 
     fault: Fault
-    told: float
+    told_at: float
     cleared: float
     answer: Answer
 
 
 @dataclass(frozen=True)
-class Listed:
+class FaultListing:
     """A listing in pages, and the events that had come by then."""
 
     query: str
@@ -200,7 +204,7 @@ class FaultRun:
     streams: Sequence[Stream]
     resumed: Stream | None
     behind: str
-    listed: Sequence[Listed]
+    listed: Sequence[FaultListing]
 
     def ours(self, fault: Fault) -> bool:
         """Whether a fault is about what was played here; others may use the same tenant."""
@@ -211,27 +215,29 @@ class FaultRun:
         return frozenset(self.names.values())
 
     @cached_property
-    def told(self) -> dict[str, FaultSighting]:
+    def sightings(self) -> dict[str, FaultSighting]:
         """Faults of ours by identifier, in the order in which they were seen."""
-        found: dict[str, FaultSighting] = {}
+        sightings: dict[str, FaultSighting] = {}
         for look in self.looks:
             for page in look.faults:
                 for fault in page.items("items"):
                     if isinstance(fault, dict) and isinstance(fault.get("id"), str) and self.ours(fault):
-                        before = found.get(fault["id"])
-                        cleared = look.at if fault.get("state") == "cleared" else inf
-                        found[fault["id"]] = FaultSighting(
+                        before = sightings.get(fault["id"])
+                        cleared = look.instant if fault.get("state") == "cleared" else inf
+                        sightings[fault["id"]] = FaultSighting(
                             fault,
-                            before.told if before else look.at,
+                            before.told_at if before else look.instant,
                             min(before.cleared, cleared) if before else cleared,
                             before.answer if before else page,
                         )
-        return found
+        return sightings
 
     def about(self, kind: str, member: str, label: str) -> list[FaultSighting]:
         """Faults of a kind about a node, domain or job."""
         wanted = (kind, self.names[label])
-        return [entry for entry in self.told.values() if (entry.fault.get("kind"), entry.fault.get(member)) == wanted]
+        return [
+            entry for entry in self.sightings.values() if (entry.fault.get("kind"), entry.fault.get(member)) == wanted
+        ]
 
     @cached_property
     def events(self) -> tuple[StreamEvent, ...]:
@@ -353,11 +359,11 @@ def old(second: float) -> Iterator[float]:
     """When those beats of ``DIES`` were due that the network gives again after its death."""
     if not WARM < second < WARM + TOLD:
         return
-    turn = round((second - WARM) / PERIOD)
+    beat = round((second - WARM) / PERIOD)
     newest = WARM - PERIOD
-    if turn == 2:
+    if beat == 2:
         yield from KEPT_BACK
-    in_order, backwards = turn % REPEATED, REPEATED - 1 - turn % REPEATED
+    in_order, backwards = beat % REPEATED, REPEATED - 1 - beat % REPEATED
     yield from (newest - PERIOD * (REPEATED - 1 - place) for place in (in_order, backwards))
 
 
@@ -397,7 +403,7 @@ class Player:
         """Play it to its end.
 
         Raises:
-            SetUpFailed: Domains or nodes were refused.
+            SetUpFailure: Domains or nodes were refused.
             FellBehind: Beats could not be sent in time.
         """
         self._register()
@@ -405,10 +411,10 @@ class Player:
         self.streams.append(self.episode.follow(EVENTS, after=begin))
         batches = odd_batches(self.episode, self.names[NAMED])
         self.clock = Clock(self.episode.now() + PERIOD)
-        turn = 0
-        while turn * PERIOD < MIN_SECONDS or (turn * PERIOD < MAX_SECONDS and not self._over()):
-            self._turn(turn, turn * PERIOD)
-            turn += 1
+        tick = 0
+        while tick * PERIOD < MIN_SECONDS or (tick * PERIOD < MAX_SECONDS and not self._over()):
+            self._tick(tick, tick * PERIOD)
+            tick += 1
         self._look()
         behind, resumed, listed = self._afterwards(begin)
         return FaultRun(
@@ -425,7 +431,7 @@ class Player:
         for job in sorted({job for job, _ in RANKS.values()}):
             self.names[job] = self.episode.name_of(job)
 
-    def _turn(self, turn: int, second: float) -> None:
+    def _tick(self, tick: int, second: float) -> None:
         """Half a second: beats, what happens now, and every other time a look."""
         self._wait_until(second)
         for site in sorted({course.domain for course in COURSES.values()}):
@@ -437,7 +443,7 @@ class Player:
         for label, course in COURSES.items():
             if course.deleted <= second < course.deleted + PERIOD:
                 self._note(self.episode.ask("DELETE", f"/v1/nodes/{self.names[label]}"))
-        if turn % 2:
+        if tick % 2:
             self._look()
         self._reopen()
         self.episode.passed(round(second), round(MAX_SECONDS))
@@ -483,8 +489,8 @@ class Player:
         look = Look(self.episode.now(), faults, actions)
         self.looks.append(look)
         for name, (_, action) in look.open_actions.items():
-            self._seen.setdefault(name, look.at)
-            self._reply(name, action, look.at - self._seen[name])
+            self._seen.setdefault(name, look.instant)
+            self._reply(name, action, look.instant - self._seen[name])
 
     def _reply(self, name: str, action: Any, age: float) -> None:
         """Answer an action, if it is time: some are seen for a while, one cannot be told at first, a stop never is."""
@@ -512,11 +518,11 @@ class Player:
         waiting = any(
             entry.cleared == inf
             and {entry.fault.get("node"), entry.fault.get("job"), entry.fault.get("domain")} & lasting
-            for entry in seen.told.values()
+            for entry in seen.sightings.values()
             if entry.fault.get("node") != self.names[LOST]
         )
-        asked = {action.get("kind") for _, action in self.looks[-1].open_actions.values()}
-        return not waiting and asked <= {"stop"}
+        kinds = {action.get("kind") for _, action in self.looks[-1].open_actions.values()}
+        return not waiting and kinds <= {"stop"}
 
     def _reopen(self) -> None:
         """Resume the stream behind its last event where it has ended, as everyone has to whose connection breaks."""
@@ -527,7 +533,7 @@ class Player:
         if self.streams[-1].taken[-1].ended and last:
             self.streams.append(self.episode.follow(EVENTS, after=last))
 
-    def _afterwards(self, begin: str) -> tuple[str, Stream | None, list[Listed]]:
+    def _afterwards(self, begin: str) -> tuple[str, Stream | None, list[FaultListing]]:
         """Resume behind an event amid the others, and list in pages of several sizes."""
         listed = [self._listed(query, limit) for query, limit in self._queries()]
         self.streams[-1].take(1.0, at_least=1_000_000)
@@ -549,8 +555,8 @@ class Player:
         for state in ("open", "cleared"):
             yield f"state={state}", LISTED
 
-    def _listed(self, query: str, limit: int) -> Listed:
-        return Listed(query, limit, tuple(pages(self.episode, f"/v1/faults?{query}&limit={limit}")))
+    def _listed(self, query: str, limit: int) -> FaultListing:
+        return FaultListing(query, limit, tuple(pages(self.episode, f"/v1/faults?{query}&limit={limit}")))
 
 
 def _identifier(answer: Answer) -> str:

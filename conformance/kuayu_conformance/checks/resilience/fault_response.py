@@ -21,9 +21,9 @@ from kuayu_conformance.checks.resilience.fault_player import (
     NAMED,
     Action,
     Fault,
+    FaultListing,
     FaultRun,
     FaultSighting,
-    Listed,
     Player,
     Reply,
     judge_batches,
@@ -96,11 +96,11 @@ def _old_beats(o: FaultRun) -> Iterator[Finding]:
 
 def _no_longer_watched(o: FaultRun) -> Iterator[Finding]:
     name = o.names[script.DELETED]
-    told = [item for item in o.told.values() if item.fault.get("node") == name]
-    yield _never(o, "RES-022", told, "nothing is told of a node that was deleted while it beat")
+    sightings = [item for item in o.sightings.values() if item.fault.get("node") == name]
+    yield _never(o, "RES-022", sightings, "nothing is told of a node that was deleted while it beat")
     job = o.names[script.ENDING]
-    told = [entry for entry in o.told.values() if entry.fault.get("job") == job]
-    yield _never(o, "RES-022", told, "nothing is told of a job whose ranks have ended")
+    sightings = [entry for entry in o.sightings.values() if entry.fault.get("job") == job]
+    yield _never(o, "RES-022", sightings, "nothing is told of a job whose ranks have ended")
     buried = o.about(DEAD, "node", script.BURIED)
     deleted = script.COURSES[script.BURIED].deleted
     yield _sightings(o, "RES-022", buried, script.WARM + 3, "a node that dies is told dead")
@@ -108,18 +108,18 @@ def _no_longer_watched(o: FaultRun) -> Iterator[Finding]:
 
 
 def _sightings(
-    o: FaultRun, requirement: str, found: Sequence[FaultSighting], begin: float, what: str, *, since: float = inf
+    o: FaultRun, requirement: str, sightings: Sequence[FaultSighting], begin: float, what: str, *, since: float = inf
 ) -> Claim:
     """Told in time, and not before there was anything to tell, which is at ``since`` where that is before ``begin``."""
     earliest, latest = o.clock.at(min(begin, since)), o.clock.at(begin + script.TOLD) + SLACK
-    met = bool(found) and earliest <= found[0].told <= latest
-    return holds(requirement, met, f"{what}, within {script.TOLD:.0f} s", _shown(o, found), _answer(found))
+    met = bool(sightings) and earliest <= sightings[0].told_at <= latest
+    return holds(requirement, met, f"{what}, within {script.TOLD:.0f} s", _shown(o, sightings), _answer(sightings))
 
 
 def _cleared(
     o: FaultRun,
     requirement: str,
-    found: Sequence[FaultSighting],
+    sightings: Sequence[FaultSighting],
     over: float,
     what: str,
     *,
@@ -128,27 +128,27 @@ def _cleared(
 ) -> Claim:
     """Cleared in time, and not before it was over unless that may be."""
     earliest, latest = -inf if before else o.clock.at(over), o.clock.at(over + within) + SLACK
-    met = bool(found) and all(earliest <= entry.cleared <= latest for entry in found)
-    return holds(requirement, met, f"{what}, within {within:.0f} s", _shown(o, found), _answer(found))
+    met = bool(sightings) and all(earliest <= entry.cleared <= latest for entry in sightings)
+    return holds(requirement, met, f"{what}, within {within:.0f} s", _shown(o, sightings), _answer(sightings))
 
 
-def _never(o: FaultRun, requirement: str, found: Sequence[FaultSighting], what: str) -> Claim:
-    return holds(requirement, not found, what, _shown(o, found), _answer(found))
+def _never(o: FaultRun, requirement: str, sightings: Sequence[FaultSighting], what: str) -> Claim:
+    return holds(requirement, not sightings, what, _shown(o, sightings), _answer(sightings))
 
 
-def _shown(o: FaultRun, found: Sequence[FaultSighting]) -> str:
+def _shown(o: FaultRun, sightings: Sequence[FaultSighting]) -> str:
     """When faults were seen to be told and cleared, in seconds of what was played."""
     begin = o.clock.at(0.0)
     rows = (
-        f"{entry.fault.get('kind')} told at {entry.told - begin:.1f} s"
+        f"{entry.fault.get('kind')} told at {entry.told_at - begin:.1f} s"
         + (f", cleared at {entry.cleared - begin:.1f} s" if entry.cleared < inf else ", open")
-        for entry in found
+        for entry in sightings
     )
     return "; ".join(rows) or "none"
 
 
-def _answer(found: Sequence[FaultSighting]) -> Answer | None:
-    return found[0].answer if found else None
+def _answer(sightings: Sequence[FaultSighting]) -> Answer | None:
+    return sightings[0].answer if sightings else None
 
 
 def judge_changes(o: FaultRun) -> Iterator[Finding]:
@@ -190,11 +190,11 @@ def _resumed(o: FaultRun) -> Iterator[Finding]:
     rest = [(event.id, event.data) for event in o.events[ids.index(o.behind) + 1 :]] if o.behind in ids else []
     again = [(event.id, event.data) for event in o.resumed.events][: len(rest)]
     expected = f"it gives the {len(rest)} events after that one again, and first"
-    found = "it does" if again == rest else f"{len(again)} events, the first of them {again[:1]} and not {rest[:1]}"
-    yield holds("RES-023", again == rest, expected, found, o.resumed.opening)
+    observed = "it does" if again == rest else f"{len(again)} events, the first of them {again[:1]} and not {rest[:1]}"
+    yield holds("RES-023", again == rest, expected, observed, o.resumed.opening)
 
 
-def _as_told(o: FaultRun, listed: Listed) -> Iterator[Finding]:
+def _as_told(o: FaultRun, listed: FaultListing) -> Iterator[Finding]:
     """A listing shows what the last event of each fault has told, as of its revision."""
     first = listed.pages[0]
     for page in listed.pages:
@@ -211,24 +211,24 @@ def _as_told(o: FaultRun, listed: Listed) -> Iterator[Finding]:
             last[str(event.json.get("id"))] = event.json
     wanted = [fault for _, fault in sorted(last.items()) if o.ours(fault) and _matches(fault, listed.query)]
     # Those of others that use the same tenant are not looked at, but where they must not be listed at all.
-    found = [fault for fault in listed.faults if o.ours(fault)]
+    faults = [fault for fault in listed.faults if o.ours(fault)]
     strange = [fault for fault in listed.faults if not _matches(fault, listed.query)]
     expected = f"faults listed by {listed.query} in pages of {listed.limit} equal their last events"
-    met = found == wanted and not strange
-    yield holds("RES-023", met, expected, _differing(found, wanted, strange), first)
+    met = faults == wanted and not strange
+    yield holds("RES-023", met, expected, _differing(faults, wanted, strange), first)
 
 
 def _matches(fault: Fault, query: str) -> bool:
     return all(fault.get(member) == values[0] for member, values in parse_qs(query).items())
 
 
-def _differing(found: Sequence[Fault], wanted: Sequence[Fault], strange: Sequence[Fault]) -> str:
+def _differing(faults: Sequence[Fault], wanted: Sequence[Fault], strange: Sequence[Fault]) -> str:
     if strange:
         return f"others are listed: {strange[0]}"
-    for listed, told in zip(found, wanted, strict=False):
-        if listed != told:
-            return f"listed {listed}, told {told}"
-    return f"{len(found)} listed, {len(wanted)} told"
+    for listed, expected_fault in zip(faults, wanted, strict=False):
+        if listed != expected_fault:
+            return f"listed {listed}, told {expected_fault}"
+    return f"{len(faults)} listed, {len(wanted)} told"
 
 
 FENCED = ("node_dead", "node_failing")
@@ -236,27 +236,27 @@ FENCED = ("node_dead", "node_failing")
 
 def judge_actions(o: FaultRun) -> Iterator[Finding]:
     """One fence for each fault of a node, one release where it was cleared, and answers that end them."""
-    asked = list(o.actions())
+    actions = list(o.actions())
     gone = {o.names[label] for label, course in script.COURSES.items() if course.deleted < inf}
-    for told in o.told.values():
-        if told.fault.get("kind") in FENCED and told.fault.get("node") not in gone:
-            yield from _fenced(told, asked)
-    yield from _seen(o, asked)
+    for sighting in o.sightings.values():
+        if sighting.fault.get("kind") in FENCED and sighting.fault.get("node") not in gone:
+            yield from _fenced(sighting, actions)
+    yield from _seen(o, actions)
     for reply in o.replies:
         yield from _replied(o, reply)
 
 
-def _fenced(told: FaultSighting, asked: list[tuple[str, Action]]) -> Iterator[Finding]:
+def _fenced(sighting: FaultSighting, requested: list[tuple[str, Action]]) -> Iterator[Finding]:
     """Of one fault: its fence, to the domain of its node, and its release."""
-    fault = told.fault
+    fault = sighting.fault
     what = f"{fault.get('kind')} of {fault.get('node')}"
-    of_it = [(domain, action) for domain, action in asked if action.get("id") in (fault.get("actions") or ())]
+    of_it = [(domain, action) for domain, action in requested if action.get("id") in (fault.get("actions") or ())]
     fences = [
         (domain, action.get("phase"), action.get("nodes")) for domain, action in of_it if action.get("kind") == "fence"
     ]
     wanted = [(fault.get("domain"), "commit", [{"node": fault.get("node"), "devices": script.DEVICES}])]
     expected = f"{what}: its domain is asked once, and committed at once, to fence it"
-    yield holds("RES-019", fences == wanted, expected, fences or "no fence", told.answer)
+    yield holds("RES-019", fences == wanted, expected, fences or "no fence", sighting.answer)
     if fault.get("state") != "cleared":
         return
     names = {action.get("id") for _, action in of_it if action.get("kind") == "fence"}
@@ -267,15 +267,15 @@ def _fenced(told: FaultSighting, asked: list[tuple[str, Action]]) -> Iterator[Fi
     ]
     expected = f"{what}, cleared: the domain is asked once to release the fence, which is named"
     yield holds(
-        "RES-019", releases == [(fault.get("domain"), "commit", True)], expected, releases or "none", told.answer
+        "RES-019", releases == [(fault.get("domain"), "commit", True)], expected, releases or "none", sighting.answer
     )
 
 
-def _seen(o: FaultRun, asked: list[tuple[str, Action]]) -> Iterator[Finding]:
+def _seen(o: FaultRun, requested: list[tuple[str, Action]]) -> Iterator[Finding]:
     """That there was something to judge: a release after each kind of fault."""
     for kind, label in (("node_dead", script.RETURNS), ("node_failing", script.FAILS)):
         actions = {name for entry in o.about(kind, "node", label) for name in entry.fault.get("actions") or ()}
-        kinds = sorted(str(action.get("kind")) for _, action in asked if action.get("id") in actions)
+        kinds = sorted(str(action.get("kind")) for _, action in requested if action.get("id") in actions)
         expected = f"a node that was {kind.removeprefix('node_')} and came back is fenced and released"
         yield holds("RES-019", kinds == ["fence", "release"], expected, kinds or "nothing was asked")
 
@@ -286,26 +286,26 @@ def _replied(o: FaultRun, reply: Reply) -> Iterator[Finding]:
     names = reply.answer.items("actions")
     expected = "a result is answered with the fault because of which was asked"
     yield holds("RES-019", reply.action in names, expected, reply.answer.brief, reply.answer)
-    ends = [entry.at for entry in o.replies if entry.action == reply.action and entry.outcome != "unknown"]
-    first = next((look.at for look in o.looks if reply.action in look.open_actions), 0.0)
+    ends = [entry.instant for entry in o.replies if entry.action == reply.action and entry.outcome != "unknown"]
+    first = next((look.instant for look in o.looks if reply.action in look.open_actions), 0.0)
     if reply.outcome == "unknown":
-        until = min(ends, default=o.looks[-1].at)
-        remote = [reply.action in look.open_actions for look in o.looks if first <= look.at < until]
+        until = min(ends, default=o.looks[-1].instant)
+        remote = [reply.action in look.open_actions for look in o.looks if first <= look.instant < until]
         expected = "an action whose outcome is unknown stays open"
         yield holds("RES-019", all(remote) and len(remote) > 1, expected, f"in {sum(remote)} of {len(remote)} looks")
         return
-    before = [reply.action in look.open_actions for look in o.looks if first <= look.at < reply.at]
-    after = [reply.action in look.open_actions for look in o.looks if look.at > reply.at]
+    before = [reply.action in look.open_actions for look in o.looks if first <= look.instant < reply.instant]
+    after = [reply.action in look.open_actions for look in o.looks if look.instant > reply.instant]
     expected = "an action can be fetched until it is answered, and not afterwards"
-    found = f"in {sum(before)} of {len(before)} looks before, in {sum(after)} of {len(after)} after"
-    yield holds("RES-019", all(before) and not any(after), expected, found, reply.answer)
+    observed = f"in {sum(before)} of {len(before)} looks before, in {sum(after)} of {len(after)} after"
+    yield holds("RES-019", all(before) and not any(after), expected, observed, reply.answer)
 
 
 def observe(episode: Episode) -> FaultRun:
     """Play the script.
 
     Raises:
-        SetUpFailed: Domains or nodes were refused.
+        SetUpFailure: Domains or nodes were refused.
         NotTestable: Beats could not be sent in time.
     """
     return Player(episode).play()

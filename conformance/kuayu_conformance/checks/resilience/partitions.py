@@ -55,7 +55,7 @@ NOWHERE: Place = (-1, -1)
 
 
 @dataclass(frozen=True)
-class Turn:
+class RunTransition:
     """A domain has begun to run the job, or has stopped.
 
     Attributes:
@@ -87,11 +87,11 @@ class Look:
     number: int
     wanted: tuple[str, ...]
     answer: Answer
-    turns: int
+    transitions: int
 
 
 @dataclass(frozen=True)
-class Story:
+class JobHistory:
     """What became of a job.
 
     Attributes:
@@ -106,7 +106,7 @@ class Story:
     kind: str
     jobs: tuple[str, ...]
     shares: Mapping[Place, tuple[str, ...]]
-    turns: tuple[Turn, ...]
+    transitions: tuple[RunTransition, ...]
     looks: tuple[Look, ...]
     lost: tuple[Answer, ...]
 
@@ -128,14 +128,14 @@ class Domain:
     site: Site
     skew: float
     rate: float
-    asked: float = 0.0
+    last_request: float = 0.0
     leases: dict[str, float] = field(default_factory=dict)
     unheard: list[Json] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
     def over(self) -> list[tuple[float, str]]:
         """When each lease is over if the domain is not answered again, and the action."""
-        return [(self.asked + lease / self.rate, action) for action, lease in self.leases.items()]
+        return [(self.last_request + lease / self.rate, action) for action, lease in self.leases.items()]
 
 
 class Stage:
@@ -166,17 +166,17 @@ class Stage:
         self._jobs: list[str] = []
         self._places: dict[tuple[str, int, int], Place] = {}
         self._shares: dict[Place, tuple[str, ...]] = {}
-        self._running: dict[tuple[str, str], Turn] = {}
-        self._turns: list[Turn] = []
+        self._running: dict[tuple[str, str], RunTransition] = {}
+        self._transitions: list[RunTransition] = []
         self._looks: list[Look] = []
         self._lost: list[Answer] = []
         self.second = min(MAX_DELAY_FACTOR, max(1.0, min(self._ask(label).seconds for label in SITES) / PACE))
 
     @property
-    def story(self) -> Story:
+    def history(self) -> JobHistory:
         """What has happened so far."""
-        told = tuple(self._turns), tuple(self._looks), tuple(self._lost)
-        return Story(self.kind, tuple(self._jobs), dict(self._shares), *told)
+        parts = tuple(self._transitions), tuple(self._looks), tuple(self._lost)
+        return JobHistory(self.kind, tuple(self._jobs), dict(self._shares), *parts)
 
     def put(self, *placements: str, patience: float = LONG, lease: float | None = None, job: str = "") -> int:
         """Put an allocation, of the job as a rule: a placement and alternatives, each the letters of its domains.
@@ -186,7 +186,7 @@ class Stage:
         number = len(self._names)
         self._names.append(f"{self.job}-{number}")
         self._jobs.append(job or self.job)
-        first, *others = (self._placement(number, turn, labels) for turn, labels in enumerate(placements))
+        first, *others = (self._placement(number, choice, labels) for choice, labels in enumerate(placements))
         body = {
             "id": self._names[number],
             "job": self._jobs[number],
@@ -199,13 +199,13 @@ class Stage:
         self.episode.ask("PUT", self._path(number), body)
         return number
 
-    def _placement(self, number: int, turn: int, labels: str) -> Json:
+    def _placement(self, number: int, choice: int, labels: str) -> Json:
         shares = []
         for label in labels:
             devices = next(self._counts)
-            self._places[label, number, devices] = number, turn
+            self._places[label, number, devices] = number, choice
             shares.append({"domain": self._domains[label].site.name, "accelerator": KIND, "devices": devices})
-        self._shares[number, turn] = tuple(labels)
+        self._shares[number, choice] = tuple(labels)
         return {"shares": shares, "split_mode": "none" if len(shares) == 1 else "synchronous"}
 
     def delete(self, number: int) -> None:
@@ -216,7 +216,7 @@ class Stage:
         """See how an allocation stands."""
         self._pass_time()
         answer = self.episode.ask("GET", self._path(number))
-        self._looks.append(Look(what, number, wanted, answer, len(self._turns)))
+        self._looks.append(Look(what, number, wanted, answer, len(self._transitions)))
 
     def fail(self, label: str) -> None:
         """A domain tries in vain what it is to do, and says so."""
@@ -225,29 +225,29 @@ class Stage:
             step = {"action": action.get("id"), "phase": action.get("phase")}
             self._tell({**step, "outcome": "failed", "at": position})
 
-    def visit(self, label: str, *, heard: bool = True) -> int:
+    def visit(self, label: str, *, delivered: bool = True) -> int:
         """A domain fetches what it is to do and does it; whether its results arrive. Tells how much it was.
 
         Where they do, it also tells what it has let go of by itself.
         """
-        answer, asked = self._fetch(label)
-        for action in asked:
+        answer, actions = self._fetch(label)
+        for action in actions:
             result = self._carry_out(label, action, answer)
-            if heard:
+            if delivered:
                 self._tell(result)
             else:
                 self._domains[label].unheard.append(result)
-        if heard:
+        if delivered:
             self._tell_lost(self._domains[label])
-        return len(asked)
+        return len(actions)
 
     def miss(self, label: str) -> None:
         """A domain asks what it is to do, and the answer does not reach it."""
         self._ask(label)
 
     def _tell_lost(self, domain: Domain) -> None:
-        told, domain.lost = domain.lost, []
-        self._lost += [self._tell(domain.site.told[action, "commit"]) for action in told]
+        actions, domain.lost = domain.lost, []
+        self._lost += [self._tell(domain.site.reports[action, "commit"]) for action in actions]
 
     def play(self, labels: str = SITES) -> None:
         """Domains do what they are asked until nothing more comes."""
@@ -270,7 +270,7 @@ class Stage:
         answer = self._ask(label)
         if answer.status == 200:
             self._pass_time()  # until an answer is there it counts nothing
-            self._domains[label].asked = answer.started
+            self._domains[label].last_request = answer.started
         return answer, [action for action in answer.items("items") if isinstance(action, dict)]
 
     def _pass_time(self) -> None:
@@ -287,19 +287,19 @@ class Stage:
         result = domain.site.act(action, "grant", self.episode.now() + domain.skew)
         gone = str(action.get("reservation")) if action.get("kind") == "release" else name
         runs = (label, gone) in self._running
-        held = name in domain.site.held or gone in domain.site.held
-        if result["outcome"] == "committed" and action.get("kind") == "reserve" and held and not runs:
-            self._running[label, name] = Turn(label, self._place(label, action), runs=True, answer=answer)
-            self._turns.append(self._running[label, name])
+        reserved = name in domain.site.reservations or gone in domain.site.reservations
+        if result["outcome"] == "committed" and action.get("kind") == "reserve" and reserved and not runs:
+            self._running[label, name] = RunTransition(label, self._place(label, action), runs=True, answer=answer)
+            self._transitions.append(self._running[label, name])
             if isinstance(lease := action.get("lease"), int | float):
                 domain.leases[name] = lease
-        elif runs and not held:
+        elif runs and not reserved:
             self._stop(label, gone)
         return result
 
     def _stop(self, label: str, action: str) -> None:
         self._domains[label].leases.pop(action, None)
-        self._turns.append(replace(self._running.pop((label, action)), runs=False))
+        self._transitions.append(replace(self._running.pop((label, action)), runs=False))
 
     def _place(self, label: str, action: Json) -> Place:
         """Where it belongs: an action repeats the revision of its allocation."""
@@ -376,7 +376,7 @@ def unfinished(stage: Stage) -> Telling:
     one = stage.put("ab", "ac", lease=LEASE)
     stage.visit("a")
     stage.visit("b")
-    stage.visit("b", heard=False)
+    stage.visit("b", delivered=False)
     for _ in range(OVER):
         stage.play("ac")
         yield STEP
@@ -417,7 +417,7 @@ def moved(stage: Stage) -> Telling:
     stage.fail("b")
     stage.play("cd")
     stage.look(new, "preparing", what="a domain could not release the other")
-    stage.visit("b", heard=False)
+    stage.visit("b", delivered=False)
     stage.deliver("b")
     stage.play()
     stage.look(old, "released", what="all have released it")
@@ -429,7 +429,7 @@ def cut(stage: Stage) -> Telling:
     one = stage.put("ab", "ac", patience=SHORT)
     stage.visit("a")
     stage.visit("b")
-    stage.visit("b", heard=False)
+    stage.visit("b", delivered=False)
     stage.visit("a")
     yield SHORT + SLACK
     stage.play("ac")
@@ -466,13 +466,13 @@ def reordered(stage: Stage) -> Telling:
     old = stage.put("ab")
     stage.visit("a")
     stage.visit("b")
-    stage.visit("a", heard=False)
+    stage.visit("a", delivered=False)
     new = stage.put("c")
     stage.play("c")
     stage.delete(old)
     stage.visit("b")
     stage.play("c")
-    stage.visit("a", heard=False)
+    stage.visit("a", delivered=False)
     stage.deliver("a")
     yield SLACK
     stage.play()
@@ -483,12 +483,12 @@ def reordered(stage: Stage) -> Telling:
 def queued(stage: Stage) -> Telling:
     """Two wait for the same, and take their turns in order of age."""
     first, second, third = stage.put("a"), stage.put("b"), stage.put("c")
-    for gone, held, waits in ((None, first, second), (first, second, third)):
+    for gone, holder, waits in ((None, first, second), (first, second, third)):
         if gone is not None:
             stage.delete(gone)
         for _ in range(2):
             stage.play()
-        stage.look(held, "committed", what="it is the oldest")
+        stage.look(holder, "committed", what="it is the oldest")
         stage.look(waits, "preparing", what="an older one is held")
         yield 0.0
     stage.delete(second)
@@ -512,7 +512,7 @@ def storm(stage: Stage) -> Telling:
             case "pause":
                 yield chance.choice((0.0, 0.0, SHORT))
             case kind:
-                stage.visit(chance.choice(SITES), heard=kind != "deaf")
+                stage.visit(chance.choice(SITES), delivered=kind != "deaf")
     for label in SITES:
         stage.deliver(label)
     stage.play()
@@ -565,17 +565,17 @@ LETTING_GO = frozenset({"aborting", "releasing"})
 class PartitionedJobs:
     """What became of all jobs."""
 
-    stories: tuple[Story, ...]
+    stories: tuple[JobHistory, ...]
 
 
 def observe(episode: Episode) -> PartitionedJobs:
     """Play all stories, a few of a kind at a time."""
     jobs = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
-    stories: list[Story] = []
+    stories: list[JobHistory] = []
     for together in _played_together(jobs):
         stages = [Stage(episode, kind, number) for kind, number in together]
         _play(episode, stages)
-        stories += [stage.story for stage in stages]
+        stories += [stage.history for stage in stages]
         episode.passed(len(stories), jobs * len(STORIES))
     return PartitionedJobs(tuple(stories))
 
@@ -593,60 +593,62 @@ def _played_together(jobs: int) -> Iterator[list[tuple[str, int]]]:
 def _play(episode: Episode, stages: list[Stage]) -> None:
     tellings = [(STORIES[stage.kind](stage), stage.second) for stage in stages]
     while tellings:
-        told = [(telling, second, next(telling, None)) for telling, second in tellings]
-        tellings = [(telling, second) for telling, second, pause in told if pause is not None]
-        if longest := max((pause * second for _, second, pause in told if pause), default=0.0):
+        due = [(telling, second, next(telling, None)) for telling, second in tellings]
+        tellings = [(telling, second) for telling, second, pause in due if pause is not None]
+        if longest := max((pause * second for _, second, pause in due if pause), default=0.0):
             episode.sleep(longest)
 
 
 def judge(observation: PartitionedJobs) -> Iterator[Claim]:
     """Claims about each job."""
-    for story in observation.stories:
-        yield from _apart(story)
-        for look in story.looks:
-            yield from _as_told(story, look)
-        for answer in story.lost:
-            yield answered("RES-011", answer, 200, f"{story.kind}: a domain says that it let go by itself")
+    for history in observation.stories:
+        yield from _apart(history)
+        for look in history.looks:
+            yield from _as_told(history, look)
+        for answer in history.lost:
+            yield answered("RES-011", answer, 200, f"{history.kind}: a domain says that it let go by itself")
 
 
-def _apart(story: Story) -> Iterator[Claim]:
+def _apart(history: JobHistory) -> Iterator[Claim]:
     """No domain begins to run the job while it runs elsewhere by another placement."""
     running: set[tuple[str, Place]] = set()
-    for turn in story.turns:
-        if not turn.runs:
-            running.discard((turn.site, turn.place))
+    for transition in history.transitions:
+        if not transition.runs:
+            running.discard((transition.site, transition.place))
             continue
-        elsewhere = sorted(site for site, place in running if _overlap(story, place, turn.place))
-        expected = f"{story.kind}: domain {turn.site} is asked to commit when the job runs nowhere else"
-        found = f"it still runs in {', '.join(elsewhere)}" if elsewhere else "it does not"
-        yield holds("RES-011", not elsewhere, expected, found, turn.answer)
-        running.add((turn.site, turn.place))
+        elsewhere = sorted(site for site, place in running if _overlap(history, place, transition.place))
+        expected = f"{history.kind}: domain {transition.site} is asked to commit when the job runs nowhere else"
+        observed = f"it still runs in {', '.join(elsewhere)}" if elsewhere else "it does not"
+        yield holds("RES-011", not elsewhere, expected, observed, transition.answer)
+        running.add((transition.site, transition.place))
 
 
-def _overlap(story: Story, one: Place, other: Place) -> bool:
+def _overlap(history: JobHistory, one: Place, other: Place) -> bool:
     """Whether one job runs in two places where both run."""
     if NOWHERE in (one, other):
         return True
-    return one != other and story.jobs[one[0]] == story.jobs[other[0]]
+    return one != other and history.jobs[one[0]] == history.jobs[other[0]]
 
 
-def _as_told(story: Story, look: Look) -> Iterator[Claim]:
+def _as_told(history: JobHistory, look: Look) -> Iterator[Claim]:
     """An allocation stands as it has to, and domains run the job as it stands."""
     stands = str(look.answer.at("phase"))
-    expected = f"{story.kind}: allocation {look.number + 1} is {' or '.join(look.wanted)}, since {look.what}"
+    expected = f"{history.kind}: allocation {look.number + 1} is {' or '.join(look.wanted)}, since {look.what}"
     yield holds("RES-011", stands in look.wanted, expected, stands, look.answer)
-    runs: dict[Place, set[str]] = {place: set() for place in story.shares if place[0] == look.number}
-    for turn in story.turns[: look.turns]:
-        if turn.place in runs:
-            (runs[turn.place].add if turn.runs else runs[turn.place].discard)(turn.site)
-    found = [sites for sites in runs.values() if sites]
-    whole = [set(story.shares[place]) for place in runs]
+    runs: dict[Place, set[str]] = {place: set() for place in history.shares if place[0] == look.number}
+    for transition in history.transitions[: look.transitions]:
+        if transition.place in runs:
+            (runs[transition.place].add if transition.runs else runs[transition.place].discard)(transition.site)
+    running_sites = [sites for sites in runs.values() if sites]
+    whole = [set(history.shares[place]) for place in runs]
     if stands == "committed":
-        expected, sound = "domains run it by a whole placement", len(found) == 1 and found[0] in whole
+        expected, sound = "domains run it by a whole placement", len(running_sites) == 1 and running_sites[0] in whole
     else:
-        expected, sound = "no domain runs it", not found
+        expected, sound = "no domain runs it", not running_sites
     if stands not in LETTING_GO:
-        yield holds("RES-011", sound, f"{story.kind}, {stands}: {expected}", found or "none does", look.answer)
+        yield holds(
+            "RES-011", sound, f"{history.kind}, {stands}: {expected}", running_sites or "none does", look.answer
+        )
 
 
 CHECK = Check("res_apart", ("RES-011",), observe, judge, recorded_times=True, heavy=True)

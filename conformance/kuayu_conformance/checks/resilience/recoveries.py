@@ -20,7 +20,7 @@ from kuayu_conformance.checks.resilience.recovery_invariants import (
     FAILED,
     UNKNOWN,
     UNREACHABLE,
-    Draft,
+    FailoverRequestBuilder,
     Place,
     deviations,
     fenced,
@@ -57,10 +57,10 @@ class RecoveryInspector(Player):
         ends = min(whole.ends_s, LEAD_S + self.hours * 3600.0)
         return replace(whole, faults=tuple(fault for fault in whole.faults if fault.instant < ends), ends_s=ends)
 
-    def _asked(self, path: str, body: Mapping[str, Any]) -> Answer | None:
+    def _ask(self, path: str, body: Mapping[str, Any]) -> Answer | None:
         if path == FAILOVERS and self.plans >= MOST_PLANS:
             return None
-        answer = super()._asked(path, body)
+        answer = super()._ask(path, body)
         if path == FAILOVERS and answer is not None:
             self.plans += 1
             self.deviating = self.deviating.noted(
@@ -74,199 +74,210 @@ def _all(job: "documents.ProtectedJob", member: Json | None) -> dict[Place, Json
     return {(replica, node): member for replica in range(job["replicas"]) for node in range(job["nodes_each"])}
 
 
-def nothing_broken(draft: Draft) -> "documents.FailoverRequest":
+def nothing_broken(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """All jobs are whole, though a free node has failed."""
-    jobs = [draft.job(3, 1, 2), draft.job(1, 1, 4)]
-    nodes = [node for job in jobs for node in draft.held(job)]
-    return draft.request(jobs, [*nodes, *draft.free(draft.here, 4), *draft.free(draft.here, 1, **FAILED)])
+    jobs = [builder.job(3, 1, 2), builder.job(1, 1, 4)]
+    nodes = [node for job in jobs for node in builder.nodes_of(job)]
+    return builder.request(jobs, [*nodes, *builder.free(builder.here, 4), *builder.free(builder.here, 1, **FAILED)])
 
 
-def one_broken(draft: Draft) -> "documents.FailoverRequest":
+def one_broken(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """A node of one job has failed; its neighbours are fit and may be used again. Another job is whole."""
-    job, other = draft.job(4, 2, 2), draft.job(2, 1, 2)
-    nodes = draft.held(job, {(2, 1): FAILED})
-    return draft.request([other, job], [*nodes, *draft.held(other), *draft.free(draft.here, 3)])
+    job, other = builder.job(4, 2, 2), builder.job(2, 1, 2)
+    nodes = builder.nodes_of(job, {(2, 1): FAILED})
+    return builder.request([other, job], [*nodes, *builder.nodes_of(other), *builder.free(builder.here, 3)])
 
 
-def several_broken(draft: Draft) -> "documents.FailoverRequest":
+def several_broken(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Three of five replicas are broken; there are free nodes for one and a half."""
-    job = draft.job(5, 2, 4)
-    nodes = draft.held(job, {(0, 0): FAILED, (0, 1): FAILED, (3, 2): FAILED, (4, 0): FAILED, (4, 3): FAILED})
-    return draft.request([job], [*nodes, *draft.free(draft.here, 6), *draft.free(draft.near, 20)])
+    job = builder.job(5, 2, 4)
+    nodes = builder.nodes_of(job, {(0, 0): FAILED, (0, 1): FAILED, (3, 2): FAILED, (4, 0): FAILED, (4, 3): FAILED})
+    return builder.request([job], [*nodes, *builder.free(builder.here, 6), *builder.free(builder.near, 20)])
 
 
-def given_up(draft: Draft) -> "documents.FailoverRequest":
+def given_up(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """No node has failed, but a replica, and all of one job, were given up before; another was left too few nodes."""
-    job, short, gone = draft.job(3, 2, 2), draft.job(2, 1, 3), draft.job(2, 1, 2)
-    nodes = [*draft.held(job, {(1, 0): None, (1, 1): None}), *draft.held(short, {(1, 2): None})]
-    return draft.request([job, gone, short], [*nodes, *draft.free(draft.here, 1)])
+    job, short, gone = builder.job(3, 2, 2), builder.job(2, 1, 3), builder.job(2, 1, 2)
+    nodes = [*builder.nodes_of(job, {(1, 0): None, (1, 1): None}), *builder.nodes_of(short, {(1, 2): None})]
+    return builder.request([job, gone, short], [*nodes, *builder.free(builder.here, 1)])
 
 
-def too_few_whole(draft: Draft) -> "documents.FailoverRequest":
+def too_few_whole(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Fewer replicas are whole than the job can go on with; free nodes are here for as many as it lacks."""
-    job = draft.job(4, 3, 2)
-    nodes = draft.held(job, {(0, 0): FAILED, (1, 0): FAILED, (1, 1): FAILED})
-    return draft.request([job], [*nodes, *draft.free(draft.here, 2)])
+    job = builder.job(4, 3, 2)
+    nodes = builder.nodes_of(job, {(0, 0): FAILED, (1, 0): FAILED, (1, 1): FAILED})
+    return builder.request([job], [*nodes, *builder.free(builder.here, 2)])
 
 
-def too_few_to_replace(draft: Draft) -> "documents.FailoverRequest":
+def too_few_to_replace(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Too few are whole, and free nodes are in other domains only."""
-    job = draft.job(4, 3, 2)
-    nodes = draft.held(job, {(0, 0): FAILED, (1, 0): FAILED, (3, 1): FAILED})
-    return draft.request([job], [*nodes, *draft.free(draft.near, 5), *draft.free(draft.far, 6)])
+    job = builder.job(4, 3, 2)
+    nodes = builder.nodes_of(job, {(0, 0): FAILED, (1, 0): FAILED, (3, 1): FAILED})
+    return builder.request([job], [*nodes, *builder.free(builder.near, 5), *builder.free(builder.far, 6)])
 
 
-def none_whole(draft: Draft) -> "documents.FailoverRequest":
+def none_whole(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """One node of each replica has failed. What is left are nodes of its own, enough for two replicas of three."""
-    job = draft.job(3, 2, 3)
-    return draft.request([job], draft.held(job, {(0, 1): FAILED, (1, 0): FAILED, (2, 2): FAILED}))
+    job = builder.job(3, 2, 3)
+    return builder.request([job], builder.nodes_of(job, {(0, 1): FAILED, (1, 0): FAILED, (2, 2): FAILED}))
 
 
-def all_failed(draft: Draft) -> "documents.FailoverRequest":
+def all_failed(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """All nodes have failed, and free ones are here and elsewhere."""
-    job = draft.job(3, 1, 4)
-    nodes = draft.held(job, _all(job, FAILED))
-    return draft.request([job], [*nodes, *draft.free(draft.here, 5), *draft.free(draft.near, 11)])
+    job = builder.job(3, 1, 4)
+    nodes = builder.nodes_of(job, _all(job, FAILED))
+    return builder.request([job], [*nodes, *builder.free(builder.here, 5), *builder.free(builder.near, 11)])
 
 
-def scattered(draft: Draft) -> "documents.FailoverRequest":
+def scattered(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """All have failed; free nodes are enough for the least, but in no single domain."""
-    job = draft.job(4, 2, 4)
-    free = [node for domain in draft.domains for node in draft.free(domain, 7)]
-    return draft.request([job], [*draft.held(job, _all(job, FAILED)), *free])
+    job = builder.job(4, 2, 4)
+    free = [node for domain in builder.domains for node in builder.free(domain, 7)]
+    return builder.request([job], [*builder.nodes_of(job, _all(job, FAILED)), *free])
 
 
-def copy_out_of_reach(draft: Draft) -> "documents.FailoverRequest":
+def copy_out_of_reach(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """The only copy is far; from there links that are up lead to no domain with free nodes."""
-    job = draft.job(2, 1, 2)
-    job["copies"] = [{**job["copies"][0], "domain": draft.far}]
-    nodes = [*draft.held(job, _all(job, FAILED)), *draft.free(draft.here, 4), *draft.free(draft.near, 4)]
-    ways = [(draft.far, draft.here), (draft.far, draft.near)]
-    return draft.request([job], nodes, links=draft.links(ways))
+    job = builder.job(2, 1, 2)
+    job["copies"] = [{**job["copies"][0], "domain": builder.far}]
+    nodes = [*builder.nodes_of(job, _all(job, FAILED)), *builder.free(builder.here, 4), *builder.free(builder.near, 4)]
+    pairs = [(builder.far, builder.here), (builder.far, builder.near)]
+    return builder.request([job], nodes, links=builder.links(pairs))
 
 
-def links_one_way(draft: Draft) -> "documents.FailoverRequest":
+def links_one_way(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Two jobs whose copies lie where no link comes from, but one leads to; free nodes are at one copy."""
-    jobs = [draft.job(2, 1, 2), draft.job(1, 1, 2)]
-    for job, domain in zip(jobs, (draft.near, draft.far), strict=True):
+    jobs = [builder.job(2, 1, 2), builder.job(1, 1, 2)]
+    for job, domain in zip(jobs, (builder.near, builder.far), strict=True):
         job["copies"] = [{**job["copies"][0], "domain": domain}]
-    nodes = [node for job in jobs for node in draft.held(job, _all(job, FAILED))]
-    nodes += [*draft.free(draft.here, 6), *draft.free(draft.near, 2)]
-    links = [draft.link(draft.here, draft.near), draft.link(draft.here, draft.far)]
-    return draft.request(jobs, nodes, links=links)
+    nodes = [node for job in jobs for node in builder.nodes_of(job, _all(job, FAILED))]
+    nodes += [*builder.free(builder.here, 6), *builder.free(builder.near, 2)]
+    links = [builder.link(builder.here, builder.near), builder.link(builder.here, builder.far)]
+    return builder.request(jobs, nodes, links=links)
 
 
-def one_copy_in_reach(draft: Draft) -> "documents.FailoverRequest":
+def one_copy_in_reach(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """The youngest copy's link is out; an older one's is up."""
-    job = draft.job(2, 1, 3)
+    job = builder.job(2, 1, 3)
     young, old = (copy["age"] for copy in job["copies"])
-    job["copies"] = [{"domain": draft.near, "age": young}, {"domain": draft.far, "age": old}]
-    nodes = [*draft.held(job, _all(job, FAILED)), *draft.free(draft.here, 7)]
-    return draft.request([job], nodes, links=draft.links([(draft.near, draft.here)]))
+    job["copies"] = [{"domain": builder.near, "age": young}, {"domain": builder.far, "age": old}]
+    nodes = [*builder.nodes_of(job, _all(job, FAILED)), *builder.free(builder.here, 7)]
+    return builder.request([job], nodes, links=builder.links([(builder.near, builder.here)]))
 
 
-def no_copies(draft: Draft) -> "documents.FailoverRequest":
+def no_copies(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """No checkpoint was ever copied: one job has a whole replica, one has none."""
-    jobs = [draft.job(3, 2, 2, copies=[]), draft.job(2, 1, 1, copies=[])]
-    nodes = [*draft.held(jobs[0], {(0, 0): FAILED, (2, 1): FAILED}), *draft.held(jobs[1], _all(jobs[1], FAILED))]
-    return draft.request(jobs, [*nodes, *draft.free(draft.here, 1), *draft.free(draft.near, 6)])
-
-
-def nothing_free(draft: Draft) -> "documents.FailoverRequest":
-    """There are no free nodes: one job can go on with less, one can but wait, one has fit nodes left for a restart."""
-    jobs = [draft.job(3, 1, 2), draft.job(3, 3, 1), draft.job(2, 1, 4)]
-    nodes = [*draft.held(jobs[0], {(1, 1): FAILED}), *draft.held(jobs[1], {(2, 0): FAILED})]
-    return draft.request(jobs, [*nodes, *draft.held(jobs[2], {(0, 0): FAILED, (1, 3): FAILED})])
-
-
-def cut_off(draft: Draft) -> "documents.FailoverRequest":
-    """Nothing is heard of a whole domain; its nodes are fenced at several times. Nodes are free elsewhere."""
-    jobs = [draft.job(2, 1, 2), draft.job(1, 1, 3)]
-    held = [node for job in jobs for node in draft.held(job)]
-    nodes: list[documents.StandingNode] = [
-        {**node, "condition": "unreachable", "fenced_in": round(draft.chance.uniform(5.0, 90.0), 3)} for node in held
+    jobs = [builder.job(3, 2, 2, copies=[]), builder.job(2, 1, 1, copies=[])]
+    nodes = [
+        *builder.nodes_of(jobs[0], {(0, 0): FAILED, (2, 1): FAILED}),
+        *builder.nodes_of(jobs[1], _all(jobs[1], FAILED)),
     ]
-    nodes += draft.free(draft.here, 3, **fenced(30.0))
-    return draft.request(jobs, [*nodes, *draft.free(draft.near, 9), *draft.free(draft.far, 2)])
+    return builder.request(jobs, [*nodes, *builder.free(builder.here, 1), *builder.free(builder.near, 6)])
 
 
-def cut_off_for_good(draft: Draft) -> "documents.FailoverRequest":
+def nothing_free(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
+    """There are no free nodes: one job can go on with less, one can but wait, one has fit nodes left for a restart."""
+    jobs = [builder.job(3, 1, 2), builder.job(3, 3, 1), builder.job(2, 1, 4)]
+    nodes = [*builder.nodes_of(jobs[0], {(1, 1): FAILED}), *builder.nodes_of(jobs[1], {(2, 0): FAILED})]
+    return builder.request(jobs, [*nodes, *builder.nodes_of(jobs[2], {(0, 0): FAILED, (1, 3): FAILED})])
+
+
+def cut_off(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
+    """Nothing is heard of a whole domain; its nodes are fenced at several times. Nodes are free elsewhere."""
+    jobs = [builder.job(2, 1, 2), builder.job(1, 1, 3)]
+    nodes_of_jobs = [node for job in jobs for node in builder.nodes_of(job)]
+    nodes: list[documents.StandingNode] = [
+        {**node, "condition": "unreachable", "fenced_in": round(builder.chance.uniform(5.0, 90.0), 3)}
+        for node in nodes_of_jobs
+    ]
+    nodes += builder.free(builder.here, 3, **fenced(30.0))
+    return builder.request(jobs, [*nodes, *builder.free(builder.near, 9), *builder.free(builder.far, 2)])
+
+
+def cut_off_for_good(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Nothing is heard of a job, and nobody knows when it is fenced; a copy and nodes are near."""
-    job = draft.job(2, 1, 2)
-    nodes = draft.held(job, _all(job, UNREACHABLE))
-    return draft.request([job], [*nodes, *draft.free(draft.here, 4), *draft.free(draft.near, 6)])
+    job = builder.job(2, 1, 2)
+    nodes = builder.nodes_of(job, _all(job, UNREACHABLE))
+    return builder.request([job], [*nodes, *builder.free(builder.here, 4), *builder.free(builder.near, 6)])
 
 
-def fenced_in_part(draft: Draft) -> "documents.FailoverRequest":
+def fenced_in_part(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """All nodes but one are fenced or have failed; of the last, nobody knows. Another job's are all fenced."""
-    jobs = [draft.job(2, 1, 3), draft.job(2, 2, 1)]
-    told: dict[Place, Json | None] = {**_all(jobs[0], fenced(0.0)), (0, 1): FAILED, (1, 2): UNREACHABLE}
-    late = draft.chance.uniform(20.0, 60.0)
+    jobs = [builder.job(2, 1, 3), builder.job(2, 2, 1)]
+    conditions: dict[Place, Json | None] = {**_all(jobs[0], fenced(0.0)), (0, 1): FAILED, (1, 2): UNREACHABLE}
+    late = builder.chance.uniform(20.0, 60.0)
     other: dict[Place, Json | None] = {(0, 0): fenced(round(late, 3)), (1, 0): fenced(0.0)}
-    nodes = [*draft.held(jobs[0], told), *draft.held(jobs[1], other)]
-    return draft.request(jobs, [*nodes, *draft.free(draft.here, 5), *draft.free(draft.near, 5)])
+    nodes = [*builder.nodes_of(jobs[0], conditions), *builder.nodes_of(jobs[1], other)]
+    return builder.request(jobs, [*nodes, *builder.free(builder.here, 5), *builder.free(builder.near, 5)])
 
 
-def one_unheard(draft: Draft) -> "documents.FailoverRequest":
+def one_unheard(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Of one node nothing is heard, some others failed; whole replicas are there, but too few, and no nodes here."""
-    job = draft.job(4, 3, 2)
-    position = round(draft.chance.uniform(20.0, 60.0), 3)
-    nodes = draft.held(job, {(0, 0): fenced(position), (1, 0): FAILED, (2, 1): FAILED})
-    return draft.request([job], [*nodes, *draft.free(draft.near, 8)])
+    job = builder.job(4, 3, 2)
+    position = round(builder.chance.uniform(20.0, 60.0), 3)
+    nodes = builder.nodes_of(job, {(0, 0): fenced(position), (1, 0): FAILED, (2, 1): FAILED})
+    return builder.request([job], [*nodes, *builder.free(builder.near, 8)])
 
 
-def of_no_known_kind(draft: Draft) -> "documents.FailoverRequest":
+def of_no_known_kind(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Conditions are of a kind that nobody names: of a held node of one job, and of most free ones."""
-    jobs = [draft.job(3, 1, 2), draft.job(1, 1, 2)]
-    nodes = [*draft.held(jobs[0], {(0, 0): UNKNOWN}), *draft.held(jobs[1], {(0, 0): UNKNOWN, (0, 1): FAILED})]
-    free = [*draft.free(draft.here, 20, **UNKNOWN), *draft.free(draft.here, 1)]
-    return draft.request(jobs, [*nodes, *free, *draft.free(draft.near, 2)])
+    jobs = [builder.job(3, 1, 2), builder.job(1, 1, 2)]
+    nodes = [
+        *builder.nodes_of(jobs[0], {(0, 0): UNKNOWN}),
+        *builder.nodes_of(jobs[1], {(0, 0): UNKNOWN, (0, 1): FAILED}),
+    ]
+    free = [*builder.free(builder.here, 20, **UNKNOWN), *builder.free(builder.here, 1)]
+    return builder.request(jobs, [*nodes, *free, *builder.free(builder.near, 2)])
 
 
-def unfit_and_free(draft: Draft) -> "documents.FailoverRequest":
+def unfit_and_free(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Most free nodes have failed, or nothing is heard of them."""
-    job = draft.job(3, 2, 3)
-    nodes = draft.held(job, {(0, 0): FAILED, (2, 0): FAILED, (2, 1): FAILED})
-    free = [*draft.free(draft.here, 6, **FAILED), *draft.free(draft.here, 6, **fenced(0.0)), *draft.free(draft.here, 1)]
-    return draft.request([job], [*nodes, *free, *draft.free(draft.near, 7, **UNREACHABLE)])
+    job = builder.job(3, 2, 3)
+    nodes = builder.nodes_of(job, {(0, 0): FAILED, (2, 0): FAILED, (2, 1): FAILED})
+    free = [
+        *builder.free(builder.here, 6, **FAILED),
+        *builder.free(builder.here, 6, **fenced(0.0)),
+        *builder.free(builder.here, 1),
+    ]
+    return builder.request([job], [*nodes, *free, *builder.free(builder.near, 7, **UNREACHABLE)])
 
 
-def rivals(draft: Draft) -> "documents.FailoverRequest":
+def rivals(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Six jobs of several priorities want the same three free nodes."""
-    jobs = [draft.job(2 + number % 2, 1, 1, priority=draft.chance.randrange(-9, 10)) for number in range(6)]
-    nodes = [node for job in jobs for node in draft.held(job, {(1, 0): FAILED})]
-    return draft.request(jobs, [*nodes, *draft.free(draft.here, 3)])
+    jobs = [builder.job(2 + number % 2, 1, 1, priority=builder.chance.randrange(-9, 10)) for number in range(6)]
+    nodes = [node for job in jobs for node in builder.nodes_of(job, {(1, 0): FAILED})]
+    return builder.request(jobs, [*nodes, *builder.free(builder.here, 3)])
 
 
-def rivals_for_a_restart(draft: Draft) -> "documents.FailoverRequest":
+def rivals_for_a_restart(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Three jobs have lost everything; nodes for two of them are near, and a copy of each."""
-    jobs = [draft.job(2, 1, 2, priority=priority) for priority in (3, 7, -1)]
-    nodes = [node for job in jobs for node in draft.held(job, _all(job, FAILED))]
-    return draft.request(jobs, [*nodes, *draft.free(draft.near, 5), *draft.free(draft.far, 1)])
+    jobs = [builder.job(2, 1, 2, priority=priority) for priority in (3, 7, -1)]
+    nodes = [node for job in jobs for node in builder.nodes_of(job, _all(job, FAILED))]
+    return builder.request(jobs, [*nodes, *builder.free(builder.near, 5), *builder.free(builder.far, 1)])
 
 
-def held_by_others(draft: Draft) -> "documents.FailoverRequest":
+def held_by_others(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Fit nodes are held by jobs that are on their way back already; the only other free one is too few."""
-    jobs = [draft.job(3, 2, 2), draft.job(2, 2, 2)]
-    strangers = [draft.node(draft.here, job=name(draft.chance), replica=0) for _ in range(8)]
-    nodes = [*draft.held(jobs[0], {(1, 0): FAILED, (1, 1): FAILED}), *draft.held(jobs[1], {(0, 1): FAILED})]
-    return draft.request(jobs, [*nodes, *strangers, *draft.free(draft.here, 1)])
+    jobs = [builder.job(3, 2, 2), builder.job(2, 2, 2)]
+    strangers = [builder.node(builder.here, job=name(builder.chance), replica=0) for _ in range(8)]
+    nodes = [*builder.nodes_of(jobs[0], {(1, 0): FAILED, (1, 1): FAILED}), *builder.nodes_of(jobs[1], {(0, 1): FAILED})]
+    return builder.request(jobs, [*nodes, *strangers, *builder.free(builder.here, 1)])
 
 
-def given_up_by_others(draft: Draft) -> "documents.FailoverRequest":
+def given_up_by_others(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Each of two jobs has fit nodes in broken replicas that would do for the other's, but they are not free."""
-    jobs = [draft.job(3, 2, 4, priority=priority) for priority in (9, -9)]
-    nodes = [node for job in jobs for node in draft.held(job, {(0, 0): FAILED, (2, 3): FAILED})]
-    return draft.request(jobs, nodes)
+    jobs = [builder.job(3, 2, 4, priority=priority) for priority in (9, -9)]
+    nodes = [node for job in jobs for node in builder.nodes_of(job, {(0, 0): FAILED, (2, 3): FAILED})]
+    return builder.request(jobs, nodes)
 
 
-def one_node(draft: Draft) -> "documents.FailoverRequest":
+def one_node(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """The only node of a job has failed; one is free, and a copy is here."""
-    job = draft.job(1, 1, 1)
-    return draft.request([job], [*draft.held(job, {(0, 0): FAILED}), *draft.free(draft.here, 1)])
+    job = builder.job(1, 1, 1)
+    return builder.request([job], [*builder.nodes_of(job, {(0, 0): FAILED}), *builder.free(builder.here, 1)])
 
 
-QUESTIONS: "dict[str, Callable[[Draft], documents.FailoverRequest]]" = {
+QUESTIONS: "dict[str, Callable[[FailoverRequestBuilder], documents.FailoverRequest]]" = {
     "nothing broken": nothing_broken,
     "one broken replica": one_broken,
     "several broken replicas": several_broken,
@@ -298,7 +309,7 @@ QUESTIONS: "dict[str, Callable[[Draft], documents.FailoverRequest]]" = {
 
 def questions(chance: Random, times: int) -> "Iterator[tuple[str, documents.FailoverRequest]]":
     """Each so many times, with other numbers."""
-    return drawn(QUESTIONS, Draft, chance, times)
+    return drawn(QUESTIONS, FailoverRequestBuilder, chance, times)
 
 
 REQUIREMENT = "RES-014"
@@ -332,17 +343,17 @@ class RecoveryAnswers:
 
 def observe(episode: Episode) -> RecoveryAnswers:
     """Ask hard questions, then play a window."""
-    told = verdicts(episode, FAILOVERS, "failover plan", questions, deviations)
+    cases = verdicts(episode, FAILOVERS, "failover plan", questions, deviations)
     plans = [
         (able_to_go_on(cast("documents.FailoverRequest", case.body)), case.answer.json["recoveries"])
-        for case in told.cases
+        for case in cases.cases
         if case.valid
     ]
     able = sum(len(jobs) for jobs, _ in plans)
     waiting = sum(row["job"] in jobs and row["strategy"] == "wait" for jobs, rows in plans for row in rows)
     seen = RecoveryInspector(episode, hours=HOURS_FULL if episode.settings.full else HOURS_QUICK)
     seen.window(0)
-    return RecoveryAnswers(told, able, waiting, seen.plans, seen.deviating, seen.bad_answers, seen.bad)
+    return RecoveryAnswers(cases, able, waiting, seen.plans, seen.deviating, seen.bad_answers, seen.bad)
 
 
 def able_to_go_on(body: "documents.FailoverRequest") -> set[str]:
@@ -358,8 +369,11 @@ def judge(o: RecoveryAnswers) -> Iterable[Finding]:
         # to wait is to stand still until there is another way, and there is one for each of these
         expected = "not every job of which enough replicas are whole is told to wait"
         yield holds(REQUIREMENT, o.waiting < o.able, expected, f"{o.waiting} of {o.able} are")
-    expected, found = "in a window, every answer is a plan", f"{o.bad_answers} are none, {o.plans} are failover plans"
-    yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
+    expected, observed = (
+        "in a window, every answer is a plan",
+        f"{o.bad_answers} are none, {o.plans} are failover plans",
+    )
+    yield holds(REQUIREMENT, not o.bad_answers, expected, observed, o.bad)
     expected, count = "in a window, every failover plan is sound", f"{o.unsound.count} of {o.plans} are not"
     yield from o.unsound.findings(REQUIREMENT, expected, count)
 

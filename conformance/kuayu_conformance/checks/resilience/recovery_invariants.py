@@ -32,7 +32,7 @@ def fenced(seconds: float) -> Json:
     return {**UNREACHABLE, "fenced_in": seconds}
 
 
-class Draft:
+class FailoverRequestBuilder:
     """Draws the parts of a request.
 
     Attributes:
@@ -46,7 +46,7 @@ class Draft:
         self.chance = chance
         self.here, self.near, self.far = self.domains = [name(chance) for _ in range(3)]
 
-    def job(self, replicas: int, least: int, each: int, **members: Any) -> "documents.ProtectedJob":
+    def job(self, replicas: int, least: int, nodes_each: int, **members: Any) -> "documents.ProtectedJob":
         """A job here with a copy here, a few minutes old, and one near by, older."""
         age = self.chance.uniform(60.0, 600.0)
         ages = [round(age, 3), round(age + self.chance.uniform(60.0, 600.0), 3)]
@@ -56,7 +56,7 @@ class Draft:
             "domain": self.here,
             "replicas": replicas,
             "least_replicas": least,
-            "nodes_each": each,
+            "nodes_each": nodes_each,
             "state_size": float(self.chance.randrange(20_000_000_000, 600_000_000_000)),
             "node_bandwidth": bandwidth(self.chance, 25.0, 100.0),
             "start_time": round(self.chance.uniform(20.0, 90.0), 3),
@@ -66,13 +66,13 @@ class Draft:
         }
         return cast("documents.ProtectedJob", job)
 
-    def held(
+    def nodes_of(
         self, job: "documents.ProtectedJob", otherwise: Mapping[Place, Json | None] | None = None
     ) -> "list[documents.StandingNode]":
         """A job's nodes: fit, but for places where something else is said; none where that is ``None``."""
-        told = otherwise or {}
+        conditions = otherwise or {}
         places = [(replica, node) for replica in range(job["replicas"]) for node in range(job["nodes_each"])]
-        members = [(place, told.get(place, {})) for place in places]
+        members = [(place, conditions.get(place, {})) for place in places]
         return [
             self.node(job["domain"], job=job["id"], replica=place[0], **entry)
             for place, entry in members
@@ -95,9 +95,9 @@ class Draft:
     def links(self, out: Iterable[tuple[str, str]] = ()) -> "list[documents.MeasuredLink]":
         """From each domain to each other, some of which are out."""
         gone = set(out)
-        return [self.link(*way, up=False) if way in gone else self.link(*way) for way in self._ways()]
+        return [self.link(*pair, up=False) if pair in gone else self.link(*pair) for pair in self._pairs()]
 
-    def _ways(self) -> Iterator[tuple[str, str]]:
+    def _pairs(self) -> Iterator[tuple[str, str]]:
         yield from ((one, other) for one in self.domains for other in self.domains if one != other)
 
     def request(
@@ -130,14 +130,14 @@ class Standing:
     """
 
     job: "documents.ProtectedJob"
-    held: "Mapping[int, Sequence[documents.StandingNode]]"
+    nodes_by_replica: "Mapping[int, Sequence[documents.StandingNode]]"
     nodes: "Mapping[str, documents.StandingNode]"
-    ways: frozenset[tuple[str, str]]
+    links_up: frozenset[tuple[str, str]]
 
     @cached_property
     def broken(self) -> list[int]:
         """Replicas that hold no nodes, too few, or some that are not fit; rising."""
-        return [entry for entry in range(self.job["replicas"]) if not self._whole(self.held.get(entry, ()))]
+        return [entry for entry in range(self.job["replicas"]) if not self._whole(self.nodes_by_replica.get(entry, ()))]
 
     @property
     def whole(self) -> int:
@@ -147,7 +147,12 @@ class Standing:
     @property
     def unheard(self) -> "list[documents.StandingNode]":
         """Nodes on which something may still run."""
-        return [node for entry in self.held.values() for node in entry if node["condition"] not in {"fit", "failed"}]
+        return [
+            node
+            for entry in self.nodes_by_replica.values()
+            for node in entry
+            if node["condition"] not in {"fit", "failed"}
+        ]
 
     def _whole(self, nodes: "Sequence[documents.StandingNode]") -> bool:
         return len(nodes) == self.job["nodes_each"] and all(node["condition"] == "fit" for node in nodes)
@@ -156,13 +161,15 @@ class Standing:
 def standings(request: "documents.FailoverRequest") -> dict[str, Standing]:
     """How the jobs with a broken replica stand, by job, in the order of a valid request."""
     nodes = {node["id"]: node for node in request["nodes"]}
-    ways = frozenset((link["source"], link["target"]) for link in request["links"] if link.get("up", True))
-    held: dict[str, dict[int, list[documents.StandingNode]]] = {job["id"]: defaultdict(list) for job in request["jobs"]}
+    links_up = frozenset((link["source"], link["target"]) for link in request["links"] if link.get("up", True))
+    nodes_by_replica: dict[str, dict[int, list[documents.StandingNode]]] = {
+        job["id"]: defaultdict(list) for job in request["jobs"]
+    }
     for node in request["nodes"]:
-        if node.get("job", "") in held:
-            held[node["job"]][node["replica"]].append(node)
-    found = {job["id"]: Standing(job, held[job["id"]], nodes, ways) for job in request["jobs"]}
-    return {name: standing for name, standing in found.items() if standing.broken}
+        if node.get("job", "") in nodes_by_replica:
+            nodes_by_replica[node["job"]][node["replica"]].append(node)
+    stands = {job["id"]: Standing(job, nodes_by_replica[job["id"]], nodes, links_up) for job in request["jobs"]}
+    return {name: standing for name, standing in stands.items() if standing.broken}
 
 
 SHOWN = 5
@@ -176,12 +183,14 @@ def deviations(request: "documents.FailoverRequest", plan: "documents.FailoverPl
         request: It is valid and does not contradict itself.
         plan: Its answer.
     """
-    found = [*revision_faults(request, plan)]
-    expected, told = list(standings(request)), [recovery["job"] for recovery in plan["recoveries"]]
-    if told != expected:
+    deviating = [*revision_faults(request, plan)]
+    expected, recovered = list(standings(request)), [recovery["job"] for recovery in plan["recoveries"]]
+    if recovered != expected:
         jobs = f"the {len(expected)} jobs with a broken replica are {expected[:SHOWN]}, in this order"
-        found.append(f"{len(told)} recoveries, of {told[:SHOWN]}, where {jobs}")
-    return found + [f"job {job}: {fault}" for job, faults in unsound_jobs(request, plan).items() for fault in faults]
+        deviating.append(f"{len(recovered)} recoveries, of {recovered[:SHOWN]}, where {jobs}")
+    return deviating + [
+        f"job {job}: {fault}" for job, faults in unsound_jobs(request, plan).items() for fault in faults
+    ]
 
 
 def unsound_jobs(request: "documents.FailoverRequest", plan: "documents.FailoverPlan") -> dict[str, list[str]]:
@@ -195,43 +204,43 @@ def unsound_jobs(request: "documents.FailoverRequest", plan: "documents.Failover
     """
     stands = standings(request)
     times = Counter(node for entry in plan["recoveries"] for placed in entry["replicas"] for node in placed["nodes"])
-    told: dict[str, list[documents.JobRecovery]] = {name: [] for name in stands}
+    recoveries_by_job: dict[str, list[documents.JobRecovery]] = {name: [] for name in stands}
     for item in plan["recoveries"]:
-        told.setdefault(item["job"], []).append(item)
-    found = {}
-    for job, recoveries in told.items():
+        recoveries_by_job.setdefault(item["job"], []).append(item)
+    faults_by_job = {}
+    for job, recoveries in recoveries_by_job.items():
         if job not in stands:
-            found[job] = ["a recovery where there is no job of that name with a broken replica"]
+            faults_by_job[job] = ["a recovery where there is no job of that name with a broken replica"]
             continue
         faults = [fault for recovery in recoveries for fault in _of_recovery(stands[job], recovery, times)]
         if len(recoveries) != 1:
             faults.insert(0, f"{len(recoveries)} recoveries where replicas {stands[job].broken[:SHOWN]} are broken")
         if faults:
-            found[job] = faults
-    return found
+            faults_by_job[job] = faults
+    return faults_by_job
 
 
-def _of_recovery(standing: Standing, told: "documents.JobRecovery", times: Counter[str]) -> Iterator[str]:
-    strategy, placed = told["strategy"], told["replicas"]
+def _of_recovery(standing: Standing, recovery: "documents.JobRecovery", times: Counter[str]) -> Iterator[str]:
+    strategy, placed = recovery["strategy"], recovery["replicas"]
     if strategy not in _RULES:
         yield f"strategy {strategy}, which is none of {', '.join(_RULES)}"
         return
-    yield from _nodes(standing, told, times)
+    yield from _nodes(standing, recovery, times)
     if strategy in {"go_on", "wait"} and placed:
         yield f"{strategy} with nodes for {len(placed)} replicas where none gets any"
-    if strategy != "restore" and "source" in told:
-        yield f"{strategy} with the source {told['source']} where nothing is restored"
-    yield from _RULES[strategy](standing, told)
+    if strategy != "restore" and "source" in recovery:
+        yield f"{strategy} with the source {recovery['source']} where nothing is restored"
+    yield from _RULES[strategy](standing, recovery)
 
 
-def _go_on(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
-    del told
+def _go_on(standing: Standing, recovery: "documents.JobRecovery") -> Iterator[str]:
+    del recovery
     if standing.whole < standing.job["least_replicas"]:
         yield f"go_on with {standing.whole} whole replicas where {standing.job['least_replicas']} are the least"
 
 
-def _replace(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
-    numbers = [replica["replica"] for replica in told["replicas"]]
+def _replace(standing: Standing, recovery: "documents.JobRecovery") -> Iterator[str]:
+    numbers = [replica["replica"] for replica in recovery["replicas"]]
     least, broken = standing.job["least_replicas"], set(standing.broken)
     if not numbers:
         yield "replaces nothing"
@@ -244,31 +253,31 @@ def _replace(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]
         yield "replaces replicas where none is whole that could give its state"
     if standing.whole + len(set(numbers)) < least:
         yield f"replaces {len(set(numbers))} where {standing.whole} are whole and {least} are the least"
-    elsewhere = sorted(_domains(standing, told) - {standing.job["domain"]})
+    elsewhere = sorted(_domains(standing, recovery) - {standing.job["domain"]})
     if elsewhere:
         yield f"replaces in {elsewhere[:SHOWN]} where the job runs in {standing.job['domain']}"
 
 
-def _restore(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
-    numbers = [replica["replica"] for replica in told["replicas"]]
+def _restore(standing: Standing, recovery: "documents.JobRecovery") -> Iterator[str]:
+    numbers = [replica["replica"] for replica in recovery["replicas"]]
     least, most = standing.job["least_replicas"], standing.job["replicas"]
     if numbers != list(range(len(numbers))):
         yield f"restores replicas {numbers[:SHOWN]}, which are not numbered from nought"
     if not least <= len(numbers) <= most:
         yield f"restores {len(numbers)} replicas where the job has {least} to {most}"
-    domains = _domains(standing, told)
+    domains = _domains(standing, recovery)
     if len(domains) > 1:
         yield f"restores in {len(domains)} domains where all replicas are in one"
-    yield from _source(standing, told, domains)
+    yield from _source(standing, recovery, domains)
     for node in standing.unheard:
         if "fenced_in" not in node:
             yield f"restores while nobody knows when node {node['id']} is fenced"
-        elif told["after"] < node["fenced_in"]:
-            yield f"restores after {told['after']} s where node {node['id']} is fenced in {node['fenced_in']} s"
+        elif recovery["after"] < node["fenced_in"]:
+            yield f"restores after {recovery['after']} s where node {node['id']} is fenced in {node['fenced_in']} s"
 
 
-def _source(standing: Standing, told: "documents.JobRecovery", domains: set[str]) -> Iterator[str]:
-    source = told.get("source")
+def _source(standing: Standing, recovery: "documents.JobRecovery", domains: set[str]) -> Iterator[str]:
+    source = recovery.get("source")
     if source is None:
         yield "restores without a source"
         return
@@ -276,15 +285,15 @@ def _source(standing: Standing, told: "documents.JobRecovery", domains: set[str]
     if source not in copies:
         yield f"restores from {source} where copies are in {copies[:SHOWN]}"
     for domain in sorted(domains - {source}):
-        if (source, domain) not in standing.ways:
+        if (source, domain) not in standing.links_up:
             yield f"restores from {source} where no link that is up leads to {domain}"
 
 
-def _nodes(standing: Standing, told: "documents.JobRecovery", times: Counter[str]) -> Iterator[str]:
-    each, given = standing.job["nodes_each"], [name for placed in told["replicas"] for name in placed["nodes"]]
-    for placed in told["replicas"]:
-        if len(placed["nodes"]) != each:
-            yield f"replica {placed['replica']} gets {len(placed['nodes'])} nodes where it needs {each}"
+def _nodes(standing: Standing, recovery: "documents.JobRecovery", times: Counter[str]) -> Iterator[str]:
+    needed, given = standing.job["nodes_each"], [name for placed in recovery["replicas"] for name in placed["nodes"]]
+    for placed in recovery["replicas"]:
+        if len(placed["nodes"]) != needed:
+            yield f"replica {placed['replica']} gets {len(placed['nodes'])} nodes where it needs {needed}"
     for node_id in dict.fromkeys(given):
         if times[node_id] > 1:
             yield f"node {node_id} is given {times[node_id]} times"
@@ -294,7 +303,7 @@ def _nodes(standing: Standing, told: "documents.JobRecovery", times: Counter[str
             continue
         if node["condition"] != "fit":
             yield f"node {node_id} is {node['condition']} where it must be fit"
-        yield from _holder(standing, told["strategy"], node)
+        yield from _holder(standing, recovery["strategy"], node)
 
 
 def _holder(standing: Standing, strategy: str, node: "documents.StandingNode") -> Iterator[str]:
@@ -306,15 +315,15 @@ def _holder(standing: Standing, strategy: str, node: "documents.StandingNode") -
         yield f"node {node['id']} is of replica {node['replica']}, which is whole"
 
 
-def _domains(standing: Standing, told: "documents.JobRecovery") -> set[str]:
+def _domains(standing: Standing, recovery: "documents.JobRecovery") -> set[str]:
     """Domains of the nodes that a recovery gives, those that are known."""
-    nodes = (standing.nodes.get(name) for placed in told["replicas"] for name in placed["nodes"])
+    nodes = (standing.nodes.get(name) for placed in recovery["replicas"] for name in placed["nodes"])
     return {node["domain"] for node in nodes if node is not None}
 
 
-def _wait(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
+def _wait(standing: Standing, recovery: "documents.JobRecovery") -> Iterator[str]:
     """Whoever waits needs nothing more."""
-    del standing, told
+    del standing, recovery
     return iter(())
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 INTERVAL, MEASURED = 5.0, 60
 
 
-class Draft:
+class ShardPlanRequestBuilder:
     """Draws the parts of a request.
 
     Attributes:
@@ -67,7 +67,7 @@ class Draft:
         self,
         streams: "list[documents.DataStream]",
         links: "list[documents.MeasuredLink]",
-        room: float | None,
+        size: float | None,
         **members: Any,
     ) -> "documents.ShardPlanRequest":
         """A request with so much room, or with none that is stated."""
@@ -76,7 +76,7 @@ class Draft:
             "interval": INTERVAL,
             "horizon": round(self.chance.uniform(30.0, 90.0), 3),
             "links": links,
-            "rooms": [] if room is None else [{"domain": self.here, "size": room}],
+            "rooms": [] if size is None else [{"domain": self.here, "size": size}],
             "streams": streams,
             **members,
         }
@@ -91,125 +91,129 @@ class Draft:
         return float(round(steps * sum(stream["step_size"] for stream in streams)))
 
 
-def gaps(draft: Draft) -> "documents.ShardPlanRequest":
+def gaps(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """Data are missing here and there, from the middle of one step to the middle of another."""
-    stream = draft.stream(20)
+    stream = builder.stream(20)
     size, position = stream["step_size"], 0.0
     missing: list[documents.ByteRange] = []
     for _ in range(6):
-        begin = position + float(round(draft.chance.uniform(0.1, 1.4) * size))
-        position = begin + float(round(draft.chance.uniform(0.05, 1.6) * size))
+        begin = position + float(round(builder.chance.uniform(0.1, 1.4) * size))
+        position = begin + float(round(builder.chance.uniform(0.05, 1.6) * size))
         missing.append({"begin": begin, "end": min(position, 20 * size)})
-    streams: list[documents.DataStream] = [{**stream, "missing": missing}, draft.stream(8)]
-    return draft.request(streams, draft.links(), draft.room(streams, 20.0))
+    streams: list[documents.DataStream] = [{**stream, "missing": missing}, builder.stream(8)]
+    return builder.request(streams, builder.links(), builder.room(streams, 20.0))
 
 
-def under_way(draft: Draft) -> "documents.ShardPlanRequest":
+def under_way(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """One transfer has nearly come, another hangs on a link that is out, a third crawls."""
-    stream = draft.stream(12, local_steps=2)
+    stream = builder.stream(12, local_steps=2)
     size = stream["step_size"]
     ends = [0.0, size, float(round(1.7 * size)), float(round(3.2 * size))]
-    lefts = [0.02, draft.chance.uniform(0.3, 1.0), 0.99]
+    lefts = [0.02, builder.chance.uniform(0.3, 1.0), 0.99]
     transfers: list[documents.DataTransfer] = [
         {"source": source, "begin": begin, "end": end, "left": float(round(left * (end - begin)))}
-        for source, begin, end, left in zip(draft.sources, ends, ends[1:], lefts, strict=False)
+        for source, begin, end, left in zip(builder.sources, ends, ends[1:], lefts, strict=False)
     ]
     missing: list[documents.ByteRange] = [{"begin": ends[-1], "end": 12 * size}]
     streams: list[documents.DataStream] = [{**stream, "missing": missing, "transfers": transfers}]
-    links = draft.links()
+    links = builder.links()
     links[1] |= {"up": False, "bandwidths": [*links[1]["bandwidths"][:-3], 0.0, 0.0, 0.0]}
     links[2]["bandwidths"] = [float(round(0.01 * bandwidth)) for bandwidth in links[2]["bandwidths"]]
-    return draft.request(streams, links, draft.room(streams, 8.0))
+    return builder.request(streams, links, builder.room(streams, 8.0))
 
 
-def some_out(draft: Draft) -> "documents.ShardPlanRequest":
+def some_out(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """The best link is out."""
-    streams = [draft.stream(15, local_steps=3), draft.stream(15)]
-    links = draft.links()
+    streams = [builder.stream(15, local_steps=3), builder.stream(15)]
+    links = builder.links()
     links[0] |= {"up": False, "bandwidths": [10 * bandwidth for bandwidth in links[0]["bandwidths"]]}
-    return draft.request(streams, links, draft.room(streams, 6.0))
+    return builder.request(streams, links, builder.room(streams, 6.0))
 
 
-def all_out(draft: Draft) -> "documents.ShardPlanRequest":
+def all_out(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """No link carries."""
-    streams = [draft.stream(15, local_steps=4)]
-    return draft.request(streams, draft.links(up=False), draft.room(streams, 6.0))
+    streams = [builder.stream(15, local_steps=4)]
+    return builder.request(streams, builder.links(up=False), builder.room(streams, 6.0))
 
 
-def little_room(draft: Draft) -> "documents.ShardPlanRequest":
+def little_room(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """There is room for less than a step."""
-    streams = [draft.stream(10), draft.stream(10)]
-    return draft.request(streams, draft.links(), draft.room(streams, 0.2))
+    streams = [builder.stream(10), builder.stream(10)]
+    return builder.request(streams, builder.links(), builder.room(streams, 0.2))
 
 
-def one_step(draft: Draft) -> "documents.ShardPlanRequest":
+def one_step(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """There is room for hardly more than one step, and two streams want it."""
-    streams = [draft.stream(10), draft.stream(10, local_steps=1)]
-    return draft.request(streams, draft.links(), float(round(1.1 * max(entry["step_size"] for entry in streams))))
+    streams = [builder.stream(10), builder.stream(10, local_steps=1)]
+    return builder.request(streams, builder.links(), float(round(1.1 * max(entry["step_size"] for entry in streams))))
 
 
-def no_room(draft: Draft) -> "documents.ShardPlanRequest":
+def no_room(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """No room is stated but in another domain."""
-    streams = [draft.stream(10, local_steps=1)]
-    return draft.request(streams, draft.links(), None, rooms=[{"domain": draft.sources[0], "size": 1e12}])
+    streams = [builder.stream(10, local_steps=1)]
+    return builder.request(streams, builder.links(), None, rooms=[{"domain": builder.sources[0], "size": 1e12}])
 
 
-def no_links(draft: Draft) -> "documents.ShardPlanRequest":
+def no_links(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """The only links lead elsewhere."""
-    streams = [draft.stream(10, local_steps=2)]
-    links = [draft.link(draft.here, source) for source in draft.sources]
-    return draft.request(streams, links, draft.room(streams, 4.0))
+    streams = [builder.stream(10, local_steps=2)]
+    links = [builder.link(builder.here, source) for source in builder.sources]
+    return builder.request(streams, links, builder.room(streams, 4.0))
 
 
-def no_copies(draft: Draft) -> "documents.ShardPlanRequest":
+def no_copies(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """One stream's copies lie where no link comes from; another's at one of three."""
-    streams = [draft.stream(10, sources=[name(draft.chance)]), draft.stream(10, sources=draft.sources[1:2])]
-    return draft.request(streams, draft.links(), draft.room(streams, 5.0))
+    streams = [builder.stream(10, sources=[name(builder.chance)]), builder.stream(10, sources=builder.sources[1:2])]
+    return builder.request(streams, builder.links(), builder.room(streams, 5.0))
 
 
-def local(draft: Draft) -> "documents.ShardPlanRequest":
+def local(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """Links are far too slow, and there are local steps."""
-    streams = [draft.stream(30, local_steps=draft.chance.randrange(3, 12)), draft.stream(30, local_steps=1)]
-    links = draft.links()
+    streams = [builder.stream(30, local_steps=builder.chance.randrange(3, 12)), builder.stream(30, local_steps=1)]
+    links = builder.links()
     for link in links:
         link["bandwidths"] = [float(round(0.15 * bandwidth)) for bandwidth in link["bandwidths"]]
-    return draft.request(streams, links, draft.room(streams, 10.0))
+    return builder.request(streams, links, builder.room(streams, 10.0))
 
 
-def several_targets(draft: Draft) -> "documents.ShardPlanRequest":
+def several_targets(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """Three domains compute, with rooms of their own; two of them are sources as well."""
-    others = [name(draft.chance) for _ in range(2)]
-    targets = [draft.here, *others]
-    streams = [draft.stream(12, target=target, local_steps=2 * number) for number, target in enumerate(targets)]
-    streams.append(draft.stream(12, target=others[1], sources=[others[0], *draft.sources[:1]]))
-    links = [draft.link(source, target) for target in targets for source in draft.sources]
-    links.append(draft.link(others[0], others[1]))
+    others = [name(builder.chance) for _ in range(2)]
+    targets = [builder.here, *others]
+    streams = [builder.stream(12, target=target, local_steps=2 * number) for number, target in enumerate(targets)]
+    streams.append(builder.stream(12, target=others[1], sources=[others[0], *builder.sources[:1]]))
+    links = [builder.link(source, target) for target in targets for source in builder.sources]
+    links.append(builder.link(others[0], others[1]))
     links[4]["up"] = False
-    rooms = [
-        {"domain": target, "size": draft.room(streams[:1], part)}
+    sizes = [
+        {"domain": target, "size": builder.room(streams[:1], part)}
         for target, part in zip(targets, (6.0, 1.5, 0.4), strict=True)
     ]
-    return draft.request(streams, links, None, rooms=rooms)
+    return builder.request(streams, links, None, rooms=sizes)
 
 
-def nearly_done(draft: Draft) -> "documents.ShardPlanRequest":
+def nearly_done(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """One stream has all its data, one takes no more, one lacks the end of its last step."""
-    there, over, last = draft.stream(3, missing=[]), draft.stream(0, missing=[], local_steps=5), draft.stream(2)
+    complete, over, last = (
+        builder.stream(3, missing=[]),
+        builder.stream(0, missing=[], local_steps=5),
+        builder.stream(2),
+    )
     size = last["step_size"]
     last["missing"] = [{"begin": float(round(1.3 * size)), "end": 2 * size}]
-    streams = [there, over, last]
-    return draft.request(streams, draft.links(), draft.room(streams, 4.0))
+    streams = [complete, over, last]
+    return builder.request(streams, builder.links(), builder.room(streams, 4.0))
 
 
-def unmeasured(draft: Draft) -> "documents.ShardPlanRequest":
+def unmeasured(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """Links of which nothing is known yet, and one that has carried nothing."""
-    streams = [draft.stream(10)]
-    links = draft.links(bandwidths=[])
+    streams = [builder.stream(10)]
+    links = builder.links(bandwidths=[])
     links[0]["bandwidths"] = [0.0] * MEASURED
-    return draft.request(streams, links, draft.room(streams, 4.0))
+    return builder.request(streams, links, builder.room(streams, 4.0))
 
 
-QUESTIONS: "dict[str, Callable[[Draft], documents.ShardPlanRequest]]" = {
+QUESTIONS: "dict[str, Callable[[ShardPlanRequestBuilder], documents.ShardPlanRequest]]" = {
     "gaps": gaps,
     "transfers under way": under_way,
     "a link that is out": some_out,
@@ -229,7 +233,7 @@ QUESTIONS: "dict[str, Callable[[Draft], documents.ShardPlanRequest]]" = {
 
 def questions(chance: Random, times: int) -> "Iterator[tuple[str, documents.ShardPlanRequest]]":
     """Each so many times, with other numbers."""
-    return drawn(QUESTIONS, Draft, chance, times)
+    return drawn(QUESTIONS, ShardPlanRequestBuilder, chance, times)
 
 
 REQUIREMENT = "RES-012"
@@ -256,21 +260,21 @@ class PlanAnswers:
 
 def observe(episode: Episode) -> PlanAnswers:
     """Ask hard questions, then play windows."""
-    told = verdicts(episode, SHARDS, "shard plan", questions, faults)
+    cases = verdicts(episode, SHARDS, "shard plan", questions, faults)
     extent = episode.settings.sized(smoke=SMOKE, quick=QUICK, full=FULL)
     player = Player(episode, look=True)
     for number in range(extent.windows[MILD]):
         player.service_alone(MILD, number, extent)
         episode.passed(number + 1, extent.windows[MILD])
-    return PlanAnswers(told, player.answers, player.unsound, player.bad_answers, player.bad)
+    return PlanAnswers(cases, player.answers, player.unsound, player.bad_answers, player.bad)
 
 
 def judge(o: PlanAnswers) -> Iterable[Finding]:
     """Claims about every hard question, and about all plans of the windows together."""
     yield from o.questions.findings(REQUIREMENT)
     expected = "in windows at ±30 %, every answer is a shard plan"
-    found = f"{o.bad_answers} of {o.plans + o.bad_answers} are none"
-    yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
+    observed = f"{o.bad_answers} of {o.plans + o.bad_answers} are none"
+    yield holds(REQUIREMENT, not o.bad_answers, expected, observed, o.bad)
     expected, count = "in windows at ±30 %, every shard plan is sound", f"{o.unsound.count} of {o.plans} are not"
     yield from o.unsound.findings(REQUIREMENT, expected, count)
 

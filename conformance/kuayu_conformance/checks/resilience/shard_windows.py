@@ -53,28 +53,28 @@ class StreamNeed:
     stream: "documents.DataStream"
     least: float
     ranges: tuple[Range, ...]
-    ways: dict[str, bool]
-    room: float
+    links_up: dict[str, bool]
+    capacity: float
     local_slots: tuple[int, ...] | None
 
 
-def faults(body: "documents.ShardPlanRequest", told: "documents.ShardPlan") -> Iterator[str]:
+def faults(body: "documents.ShardPlanRequest", shard_plan: "documents.ShardPlan") -> Iterator[str]:
     """What is wrong with a valid plan for a request, in words with figures."""
-    yield from revision_faults(body, told)
+    yield from revision_faults(body, shard_plan)
     names = [entry["id"] for entry in body["streams"]]
-    planned = [item["stream"] for item in told["streams"]]
+    planned = [item["stream"] for item in shard_plan["streams"]]
     if planned != names:
         yield f"streams {planned[:5]} where the request's are {names[:5]}"
         return
     shards: dict[str, list[documents.PlannedShard]] = defaultdict(list)
-    for shard in told["shards"]:
+    for shard in shard_plan["shards"]:
         shards[shard["stream"]].append(shard)
     yield from (f"a shard of stream {row}, which is not in the request" for row in shards if row not in names)
-    for stream, plan in zip(body["streams"], told["streams"], strict=True):
+    for stream, plan in zip(body["streams"], shard_plan["streams"], strict=True):
         where = f"stream {stream['id']}"
         needed = _needed(body, stream, plan)
-        found = chain(_local(needed, plan), _abandoned(needed, plan), _shards(needed, shards[stream["id"]]))
-        yield from (f"{where}: {fault}" for fault in found)
+        deviations = chain(_local(needed, plan), _abandoned(needed, plan), _shards(needed, shards[stream["id"]]))
+        yield from (f"{where}: {fault}" for fault in deviations)
 
 
 def _needed(
@@ -83,27 +83,27 @@ def _needed(
     least = _SAME * stream["step_size"]
     named = [(entry["source"], entry["begin"]) for entry in plan.get("abandoned", [])]
     given_up = [
-        way
-        for way in stream.get("transfers", [])
-        if any(way["source"] == source and abs(way["begin"] - begin) <= least for source, begin in named)
+        transfer
+        for transfer in stream.get("transfers", [])
+        if any(transfer["source"] == source and abs(transfer["begin"] - begin) <= least for source, begin in named)
     ]
     ranges = joined([(row["begin"], row["end"]) for row in (*stream["missing"], *given_up)], least)
-    ways = {link["source"]: link.get("up", True) for link in body["links"] if link["target"] == stream["target"]}
-    room = next((item["size"] for item in body["rooms"] if item["domain"] == stream["target"]), 0.0)
+    links_up = {link["source"]: link.get("up", True) for link in body["links"] if link["target"] == stream["target"]}
+    capacity = next((item["size"] for item in body["rooms"] if item["domain"] == stream["target"]), 0.0)
     slots = plan["local_slots"]
     usable = len(slots) <= stream.get("local_steps", 0) and all(one < other for one, other in pairwise(slots))
-    return StreamNeed(stream, least, ranges, ways, room, tuple(slots) if usable else None)
+    return StreamNeed(stream, least, ranges, links_up, capacity, tuple(slots) if usable else None)
 
 
 def joined(ranges: Iterable[Range], least: float) -> tuple[Range, ...]:
     """Ranges in rising order; those that touch are one."""
-    made: list[Range] = []
+    merged: list[Range] = []
     for begin, end in sorted(ranges):
-        if made and begin <= made[-1][1] + least:
-            made[-1] = (made[-1][0], max(end, made[-1][1]))
+        if merged and begin <= merged[-1][1] + least:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
-            made.append((begin, end))
-    return tuple(made)
+            merged.append((begin, end))
+    return tuple(merged)
 
 
 def _local(stream_need: StreamNeed, plan: "documents.StreamPlan") -> Iterator[str]:
@@ -115,10 +115,11 @@ def _local(stream_need: StreamNeed, plan: "documents.StreamPlan") -> Iterator[st
 
 
 def _abandoned(stream_need: StreamNeed, plan: "documents.StreamPlan") -> Iterator[str]:
-    ways = stream_need.stream.get("transfers", [])
+    transfers = stream_need.stream.get("transfers", [])
     for entry in plan.get("abandoned", []):
         if not any(
-            way["source"] == entry["source"] and abs(way["begin"] - entry["begin"]) <= stream_need.least for way in ways
+            transfer["source"] == entry["source"] and abs(transfer["begin"] - entry["begin"]) <= stream_need.least
+            for transfer in transfers
         ):
             yield f"abandons a transfer from {entry['source']} at byte {entry['begin']:.0f}, which is not under way"
 
@@ -138,10 +139,12 @@ def _of_shard(stream_need: StreamNeed, shard: "documents.PlannedShard") -> Itera
         yield "is empty"
     if source not in stream_need.stream["sources"]:
         yield f"comes from {source}, which holds no copy"
-    if not stream_need.ways.get(source, False):
-        yield f"comes from {source}, " + ("whose link is out" if source in stream_need.ways else "which has no link")
-    if end - begin > stream_need.room + stream_need.least:
-        yield f"has {end - begin:.0f} bytes where there is room for {stream_need.room:.0f}"
+    if not stream_need.links_up.get(source, False):
+        yield f"comes from {source}, " + (
+            "whose link is out" if source in stream_need.links_up else "which has no link"
+        )
+    if end - begin > stream_need.capacity + stream_need.least:
+        yield f"has {end - begin:.0f} bytes where there is room for {stream_need.capacity:.0f}"
     last = stream_need.stream["remote_steps"] * stream_need.stream["step_size"]
     if end > last + stream_need.least:
         yield f"ends after byte {last:.0f}, the last of all steps"
@@ -252,8 +255,8 @@ class Player(WindowClient):
             def beside() -> tuple[Outcome, ...]:
                 return clairvoyant(window), *(Run(window, Static(window, schedule)).play() for schedule in grid())
 
-            kept = self.episode.settings.kept
-            outcomes[SEER], *others = kept.made(f"shards/{family}/{number}", _OUTCOMES, beside)
+            score_store = self.episode.settings.score_store
+            outcomes[SEER], *others = score_store.made(f"shards/{family}/{number}", _OUTCOMES, beside)
             schedules = dict(zip(grid(), others, strict=True))
         return ShardWindow(family, executor.plans, outcomes, schedules)
 
@@ -268,13 +271,13 @@ class Player(WindowClient):
 
     def plan(self, body: "documents.ShardPlanRequest") -> "documents.ShardPlan | None":
         """The service's plan; None where it makes none, or has made none too often."""
-        answer = self._asked(SHARDS, body)
+        answer = self._ask(SHARDS, body)
         if answer is None:
             return None
-        told: documents.ShardPlan = answer.json
+        shard_plan: documents.ShardPlan = answer.json
         if self.look:
-            self.unsound = self.unsound.noted(faults(body, told), answer)
-        return told
+            self.unsound = self.unsound.noted(faults(body, shard_plan), answer)
+        return shard_plan
 
 
 def every(extent: Extent) -> Sequence[tuple[str, int]]:

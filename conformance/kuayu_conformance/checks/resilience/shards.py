@@ -74,20 +74,20 @@ def fall(windows: Sequence[ShardWindow], measure: str, seed: str) -> Fall:
 
 def parts(windows: Sequence[ShardWindow], measure: str) -> list[PartFigure]:
     """The fall against fixed shards on demand by family, and against the best static schedules where they played."""
-    made = []
+    figures = []
     for family, entry in _families(windows):
-        found = fall(entry, measure, family)
+        measured = fall(entry, measure, family)
         label = f"{family}{_LABELS[measure]}"
-        made.append(PartFigure(f"{label}, against {DEMAND}", found.estimate, found.bound, len(entry)))
+        figures.append(PartFigure(f"{label}, against {DEMAND}", measured.estimate, measured.bound, len(entry)))
         shares = _shares(entry, measure)
-        made += [
+        figures += [
             PartFigure(
                 f"{label}, against the {name}", 1.0 - fsum(shares[SERVICE]) / fsum(shares[name]), None, len(entry)
             )
             for name in (STATIC, PULLED)
             if fsum(shares.get(name, ())) > 0.0
         ]
-    return made
+    return figures
 
 
 def exhibits(windows: Sequence[ShardWindow], measures: Sequence[str]) -> tuple[list[ReportTable], list[ReportPlot]]:
@@ -114,21 +114,21 @@ def _schedules(windows: Sequence[ShardWindow]) -> Mapping[Schedule, Sequence[Out
 
 def _shares(windows: Sequence[ShardWindow], measure: str) -> dict[str, list[float]]:
     """A measure of each policy, window by window."""
-    found: dict[str, Sequence[Outcome]] = {
+    outcomes: dict[str, Sequence[Outcome]] = {
         name: [window.outcomes[name] for window in windows] for name in windows[0].outcomes
     }
     schedules = _schedules(windows)
     if schedules:
         for name, pulling in ((STATIC, False), (PULLED, True)):
-            found[name] = schedules[best(schedules, measure, pulling=pulling)]
-    return {name: [float(getattr(entry, measure)) for entry in item] for name, item in found.items()}
+            outcomes[name] = schedules[best(schedules, measure, pulling=pulling)]
+    return {name: [float(getattr(entry, measure)) for entry in item] for name, item in outcomes.items()}
 
 
 def _table(windows: Sequence[ShardWindow], measure: str) -> ReportTable:
-    found = [(family, item, _shares(item, measure)) for family, item in _families(windows)]
-    shown = [name for name in _SHOWN if any(name in shares for _, _, shares in found)]
+    rows_by_family = [(family, item, _shares(item, measure)) for family, item in _families(windows)]
+    shown = [name for name in _SHOWN if any(name in shares for _, _, shares in rows_by_family)]
     rows = []
-    for family, row, shares in found:
+    for family, row, shares in rows_by_family:
         means = [f"{100 * fsum(shares[name]) / len(row):.2f} %" if name in shares else NONE for name in shown]
         rows.append([family, str(len(row)), *means, str(sum(not entry.outcomes[SERVICE].finished for entry in row))])
     columns = "|".join(("links", "windows", *shown, "not finished under the service"))
@@ -139,8 +139,8 @@ def _chosen(windows: Sequence[ShardWindow], measure: str) -> Iterator[list[str]]
     for family, entry in _families(windows):
         schedules = _schedules(entry)
         if schedules:
-            found = [str(best(schedules, measure, pulling=pulling)) for pulling in (False, True)]
-            yield [family, TITLES[measure], *found]
+            numbers = [str(best(schedules, measure, pulling=pulling)) for pulling in (False, True)]
+            yield [family, TITLES[measure], *numbers]
 
 
 def _drawn(family: str, windows: Sequence[ShardWindow], measure: str) -> ReportPlot:
@@ -197,12 +197,12 @@ def observe(episode: Episode) -> ShardWindows:
 def judge(o: ShardWindows) -> Iterator[Finding]:
     """By how much less is waited for and blocked at ±30 %."""
     planned = sum(window.plans > 0 for window in o.windows)
-    found = f"{planned} of {o.wanted} windows had one"
+    observed = f"{planned} of {o.wanted} windows had one"
     if o.bad_answers:
-        found += f"; {o.bad_answers} answers were no shard plan"
+        observed += f"; {o.bad_answers} answers were no shard plan"
     for requirement in (WAITING, BLOCKED):
         expected = "a shard plan at least for every window"
-        yield holds(requirement, planned == o.wanted, expected, found, o.bad if planned < o.wanted else None)
+        yield holds(requirement, planned == o.wanted, expected, observed, o.bad if planned < o.wanted else None)
     judged = [window for window in o.windows if window.family == MILD]
     yield _waiting(o.windows, judged)
     yield _blocked(o.windows, judged)

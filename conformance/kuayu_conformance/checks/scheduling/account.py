@@ -44,22 +44,22 @@ class Account:
 
     def faults(self, decisions: "Iterable[documents.PlacementDecision]") -> list[str]:
         """Why decisions cannot be carried out in this order; what stands in the way of one does not take room."""
-        found = []
+        collected = []
         decided: set[str] = set()
         for decision in decisions:
             name = decision["job"]
             wrong = [f"{name} is decided on twice"] if name in decided else list(self._faults_of(decision))
             decided.add(name)
-            found += wrong
-        return found
+            collected += wrong
+        return collected
 
     def alone(self, decisions: "Iterable[documents.PlacementDecision]") -> list[str]:
         """The same if nothing has been given out before; the account stays as it is."""
         before = self._devices, self._nodes, self._bought
         self._devices, self._nodes, self._bought = Counter(), Counter(), Counter()
-        found = self.faults(decisions)
+        faults = self.faults(decisions)
         self._devices, self._nodes, self._bought = before
-        return found
+        return faults
 
     def _faults_of(self, decision: "documents.PlacementDecision") -> Iterator[str]:
         name, verb = decision["job"], decision["verb"]
@@ -67,8 +67,8 @@ class Account:
         running = None if waits else self.running.get(name)
         entry = self.waiting.get(name) if waits else running
         if entry is None:
-            held = "waits" if waits else "runs"
-            yield f"{verb} of {name}, of which the state does not say that it {held}"
+            stands = "waits" if waits else "runs"
+            yield f"{verb} of {name}, of which the state does not say that it {stands}"
             return
         if running is not None:
             yield from self._held_fast(name, verb, running)
@@ -139,15 +139,17 @@ class Account:
     def _laid(self, needs: "documents.NodeNeed", share: "documents.DomainShare") -> Iterator[str]:
         """What is wrong with how devices lie on nodes, by what a job needs of these."""
         pool = self._pools[share["domain"], share["accelerator"]]
-        each, within = needs.get("devices_per_node"), needs.get("within")
+        per_node, within = needs.get("devices_per_node"), needs.get("within")
         counts = [node["devices"] for node in share.get("nodes", [])]
         if "nodes" not in pool:
-            room = pool["devices_per_node"]
-            if (each and (share["devices"] % each or each > room)) or (within == "node" and share["devices"] > room):
-                yield f"{share['devices']} devices, which nodes of {room} cannot hold as it needs them"
+            devices_of_node = pool["devices_per_node"]
+            if (per_node and (share["devices"] % per_node or per_node > devices_of_node)) or (
+                within == "node" and share["devices"] > devices_of_node
+            ):
+                yield f"{share['devices']} devices, which nodes of {devices_of_node} cannot hold as it needs them"
             return
-        if each and set(counts) != {each}:
-            yield f"{counts} devices on its nodes, where it needs {each} on each"
+        if per_node and set(counts) != {per_node}:
+            yield f"{counts} devices on its nodes, where it needs {per_node} on each"
         switches = {node["id"]: node.get("switch", f"of {node['id']} alone") for node in pool["nodes"]}
         if within == "node" and len(counts) > 1:
             yield f"{len(counts)} nodes, where it needs one"
@@ -203,19 +205,22 @@ class Account:
         """What is not free, beyond what the job has already and what was given out before."""
         for share in shares:
             pool, where = (share["domain"], share["accelerator"]), f"{share['accelerator']} in {share['domain']}"
-            told = self._pools[pool]
+            offered = self._pools[pool]
             more = _beyond(share, present)
-            if self._devices[pool] + more["devices"] > told["free"]:
-                left = told["free"] - self._devices[pool]
+            if self._devices[pool] + more["devices"] > offered["free"]:
+                left = offered["free"] - self._devices[pool]
                 yield f"{more['devices']} devices of {where}, of which {left} are free"
-            free = {node["id"]: node["free"] for node in told.get("nodes", [])}
+            free = {node["id"]: node["free"] for node in offered.get("nodes", [])}
             for node, devices in more["nodes"].items():
                 if node in free and self._nodes[*pool, node] + devices > free[node] and devices:
                     yield f"{devices} devices of node {node}, of which {free[node] - self._nodes[*pool, node]} are free"
-            for offer in told.get("offers", []):
-                way = offer["purchase"]
-                if way == share.get("purchase") and self._bought[*pool, way] + more["bought"] > offer["devices"]:
-                    yield f"{more['bought']} devices of {where} {way}, more than the offer"
+            for offer in offered.get("offers", []):
+                purchase = offer["purchase"]
+                if (
+                    purchase == share.get("purchase")
+                    and self._bought[*pool, purchase] + more["bought"] > offer["devices"]
+                ):
+                    yield f"{more['bought']} devices of {where} {purchase}, more than the offer"
 
     def _take(self, shares: "list[documents.DomainShare]", present: "list[documents.DomainShare]") -> None:
         for share in shares:
@@ -241,7 +246,7 @@ class Paths:
     def of(self, source: str, target: str) -> tuple[float, float]:
         """Seconds of the round trip, infinite without a way, and bits a second that are available."""
         seconds, path = self._shortest.get((self._numbers[source], self._numbers[target]), (inf, ()))
-        return seconds, min((self._wires[wire].capacity for wire in path), default=inf)
+        return seconds, min((self._wires[link].capacity for link in path), default=inf)
 
 
 def _pools(shares: "list[documents.DomainShare]") -> set[Pool]:
@@ -261,12 +266,15 @@ def _beyond(share: "documents.DomainShare", present: "list[documents.DomainShare
     pool = share["domain"], share["accelerator"]
     has = next((entry for entry in present if (entry["domain"], entry["accelerator"]) == pool), None)
     devices = 0 if has is None else has["devices"]
-    held = {} if has is None else {node["node"]: node["devices"] for node in has.get("nodes", [])}
+    devices_by_node = {} if has is None else {node["node"]: node["devices"] for node in has.get("nodes", [])}
     alike = has is not None and has.get("purchase") == share.get("purchase")
     return {
         "devices": max(0, share["devices"] - devices),
         "bought": max(0, share["devices"] - (devices if alike else 0)),
-        "nodes": {node["node"]: max(0, node["devices"] - held.get(node["node"], 0)) for node in share.get("nodes", [])},
+        "nodes": {
+            node["node"]: max(0, node["devices"] - devices_by_node.get(node["node"], 0))
+            for node in share.get("nodes", [])
+        },
     }
 
 

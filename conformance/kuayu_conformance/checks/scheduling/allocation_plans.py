@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
-from kuayu_conformance.checks.scheduling.placement_requests import PLANS, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import PLANS, StateBuilder
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 
@@ -81,14 +81,14 @@ class PlanComparisons:
 
 def observe(episode: Episode) -> PlanComparisons:
     """Ask for plans of little and of too much demand, at other prices, and for demand that may be interrupted."""
-    draft = Draft.of(episode)
+    builder = StateBuilder.of(episode)
     plans, moved, spot = [], [], []
     for _ in range(ROUNDS_FULL if episode.settings.full else ROUNDS_QUICK):
-        state = offered(draft)
+        state = offered(builder)
         compute = _compute(state)
-        little, much = draft.chance.uniform(0.3, 0.6) * compute, draft.chance.uniform(1.3, 2.0) * compute
+        little, much = builder.chance.uniform(0.3, 0.6) * compute, builder.chance.uniform(1.3, 2.0) * compute
         before = ask(episode, PLANS, request(state, little))
-        after = ask(episode, PLANS, request(_dearer(draft, state), little))
+        after = ask(episode, PLANS, request(_dearer(builder, state), little))
         moved.append(_moved(before, after))
         plans += [_plan("demand for which there is room", before, little), _plan("other prices", after, little)]
         plans.append(_plan("more demand than there is room", ask(episode, PLANS, request(state, much)), much))
@@ -99,17 +99,17 @@ def observe(episode: Episode) -> PlanComparisons:
     return PlanComparisons(tuple(plans), tuple(moved), tuple(spot))
 
 
-def offered(draft: Draft) -> "documents.SchedulingState":
+def offered(builder: StateBuilder) -> "documents.SchedulingState":
     """A federation of two kinds of accelerators for one task profile, at prices on demand that differ."""
-    profile = draft.name()
-    kinds = [draft.accelerator([profile], speed=1.0), draft.accelerator([profile])]
+    profile = builder.name()
+    kinds = [builder.accelerator([profile], speed=1.0), builder.accelerator([profile])]
     domains = []
     for _ in range(5):
-        pools = [draft.pool(kind, draft.chance.randrange(2, 8)) for kind in kinds]
+        pools = [builder.pool(kind, builder.chance.randrange(2, 8)) for kind in kinds]
         for pool in pools:
-            draft.offers(pool, draft.chance.uniform(5.0, 25.0), {"on_demand": 1.0})
-        domains.append(draft.domain(*pools))
-    return draft.state(kinds, domains, draft.mesh([domain["id"] for domain in domains]))
+            builder.offers(pool, builder.chance.uniform(5.0, 25.0), {"on_demand": 1.0})
+        domains.append(builder.domain(*pools))
+    return builder.state(kinds, domains, builder.mesh([domain["id"] for domain in domains]))
 
 
 def request(
@@ -127,13 +127,13 @@ def request(
     return {"state": state, "horizon": HORIZON, "forecast": [forecast], "weights": {"price": 1.0}}
 
 
-def _dearer(draft: Draft, state: "documents.SchedulingState") -> "documents.SchedulingState":
+def _dearer(builder: StateBuilder, state: "documents.SchedulingState") -> "documents.SchedulingState":
     """The same offers at prices of which each has moved by itself."""
     moved = deepcopy(state)
     for domain in moved["domains"]:
         for pool in domain["pools"]:
             for offer in pool["offers"]:
-                offer["price"] *= draft.chance.uniform(0.3, 3.0)
+                offer["price"] *= builder.chance.uniform(0.3, 3.0)
     return moved
 
 
@@ -171,9 +171,9 @@ def _prices(state: "documents.SchedulingState") -> dict[Use, float]:
     }
 
 
-def _uses(told: "documents.AllocationPlan") -> Counter[Use]:
+def _uses(allocation_plan: "documents.AllocationPlan") -> Counter[Use]:
     uses: Counter[Use] = Counter()
-    for use in told["uses"]:
+    for use in allocation_plan["uses"]:
         uses[use["domain"], use["accelerator"], use["purchase"]] += use["devices"]
     return uses
 
@@ -183,30 +183,32 @@ def _cost(uses: Mapping[Use, int], prices: Mapping[Use, float]) -> float:
     return sum(devices * prices.get(use, 0.0) for use, devices in uses.items()) * HORIZON / 3600.0
 
 
-def _bought(asked: DecisionExchange, way: str) -> int:
-    return sum(use["devices"] for use in asked.told["uses"] if use["purchase"] == way)
+def _bought(exchange: DecisionExchange, purchase: str) -> int:
+    return sum(use["devices"] for use in exchange.decision["uses"] if use["purchase"] == purchase)
 
 
 def _moved(before: DecisionExchange, after: DecisionExchange) -> PriceMove:
     then, now = _prices(before.body["state"]), _prices(after.body["state"])
-    one, other = _uses(before.told), _uses(after.told)
+    one, other = _uses(before.decision), _uses(after.decision)
     return PriceMove(_cost(one, then), _cost(other, then), _cost(one, now), _cost(other, now), after.answer)
 
 
-def _plan(what: str, asked: DecisionExchange, demand: float) -> Plan:
-    state, told = asked.body["state"], asked.told
+def _plan(what: str, exchange: DecisionExchange, demand: float) -> Plan:
+    state, allocation_plan = exchange.body["state"], exchange.decision
     indices = _indices(state)
-    used = sum(use["devices"] * indices.get(use["accelerator"], 0.0) for use in told["uses"])
-    price = _cost(_uses(told), _prices(state))
-    return Plan(what, demand, _compute(state), used, told["unmet"], price, tuple(faults(asked)), asked.answer)
+    used = sum(use["devices"] * indices.get(use["accelerator"], 0.0) for use in allocation_plan["uses"])
+    price = _cost(_uses(allocation_plan), _prices(state))
+    return Plan(
+        what, demand, _compute(state), used, allocation_plan["unmet"], price, tuple(faults(exchange)), exchange.answer
+    )
 
 
-def faults(asked: DecisionExchange) -> Iterator[str]:
+def faults(exchange: DecisionExchange) -> Iterator[str]:
     """What is wrong with a plan by itself."""
-    state, told = asked.body["state"], asked.told
-    if told["revision"] != state["revision"]:
-        yield f"revision {told['revision']}"
-    room = {
+    state, allocation_plan = exchange.body["state"], exchange.decision
+    if allocation_plan["revision"] != state["revision"]:
+        yield f"revision {allocation_plan['revision']}"
+    offered = {
         (domain["id"], pool["accelerator"], offer["purchase"]): min(offer["devices"], pool["free"])
         for domain in state["domains"]
         for pool in domain["pools"]
@@ -215,39 +217,39 @@ def faults(asked: DecisionExchange) -> Iterator[str]:
     free = {
         (domain["id"], pool["accelerator"]): pool["free"] for domain in state["domains"] for pool in domain["pools"]
     }
-    uses, held = _uses(told), Counter[tuple[str, str]]()
-    if len(uses) < len(told["uses"]) or not all(uses.values()):
+    uses, used = _uses(allocation_plan), Counter[tuple[str, str]]()
+    if len(uses) < len(allocation_plan["uses"]) or not all(uses.values()):
         yield "a use stands twice, or is of nought devices"
     for use, devices in uses.items():
-        held[use[:2]] += devices
-        if devices > room.get(use, 0):
-            yield f"{devices} devices of {use}, of which {room.get(use, 0)} are offered"
-    yield from (f"{held[pool]} devices of {pool}, of which {free.get(pool, 0)} are free" for pool in held
-                if held[pool] > free.get(pool, 0))  # fmt: skip
+        used[use[:2]] += devices
+        if devices > offered.get(use, 0):
+            yield f"{devices} devices of {use}, of which {offered.get(use, 0)} are offered"
+    yield from (f"{used[pool]} devices of {pool}, of which {free.get(pool, 0)} are free" for pool in used
+                if used[pool] > free.get(pool, 0))  # fmt: skip
     prices = _prices(state)
-    for use in told["uses"]:
+    for use in allocation_plan["uses"]:
         cost = use["devices"] * prices.get((use["domain"], use["accelerator"], use["purchase"]), 0.0) * HORIZON / 3600.0
         if abs(use["price"] - cost) > PART * cost:
             yield f"{use['devices']} devices cost {cost:.6g}, not {use['price']:.6g}"
-    total = sum(use["price"] for use in told["uses"])
-    if abs(told["price"] - total) > PART * total:
-        yield f"uses cost {total:.6g} together, not {told['price']:.6g}"
-    yield from _shared(told, _indices(state))
+    total = sum(use["price"] for use in allocation_plan["uses"])
+    if abs(allocation_plan["price"] - total) > PART * total:
+        yield f"uses cost {total:.6g} together, not {allocation_plan['price']:.6g}"
+    yield from _shared(allocation_plan, _indices(state))
 
 
-def _shared(told: "documents.AllocationPlan", indices: Mapping[str, float]) -> Iterator[str]:
+def _shared(allocation_plan: "documents.AllocationPlan", indices: Mapping[str, float]) -> Iterator[str]:
     """What is wrong with shares: they are the uses by domain."""
-    shares = {share["domain"]: share["share"] for share in told["shares"]}
+    shares = {share["domain"]: share["share"] for share in allocation_plan["shares"]}
     compute: dict[str, float] = {}
-    for use in told["uses"]:
+    for use in allocation_plan["uses"]:
         compute[use["domain"]] = compute.get(use["domain"], 0.0) + use["devices"] * indices.get(use["accelerator"], 0.0)
     total = sum(compute.values())
     if not total:
         if shares:
             yield f"shares of nothing: {shares}"
         return
-    if len(shares) < len(told["shares"]) or abs(sum(shares.values()) - 1.0) > HAIR:
-        yield f"shares sum to {sum(share['share'] for share in told['shares']):.9g}"
+    if len(shares) < len(allocation_plan["shares"]) or abs(sum(shares.values()) - 1.0) > HAIR:
+        yield f"shares sum to {sum(share['share'] for share in allocation_plan['shares']):.9g}"
     for name in sorted({*shares, *compute}):
         if abs(shares.get(name, 0.0) - compute.get(name, 0.0) / total) > PART:
             yield f"{shares.get(name, 0.0):.4g} for {name}, whose uses are {compute.get(name, 0.0) / total:.4g}"

@@ -26,9 +26,16 @@ from kuayu_conformance.checks.scheduling.cells import LONG, POOL, assignment, se
 from kuayu_conformance.checks.scheduling.scores import LARGE, Score
 from kuayu_conformance.episode import Settings
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
-from kuayu_conformance.testbed.scheduling.digests import code, digest_of
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario, submitted
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import (
+    Cell,
+    Scenario,
+    Timing,
+    code,
+    digest_of,
+    ideal,
+    scenario,
+    submitted,
+)
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
 
@@ -115,18 +122,18 @@ class Baselines:
         """How many jobs longer than ``LONG`` are submitted in each of some windows of a cell."""
         key = [code(), places[0].cell, places[0].timing, self._settings.nonce, len(places)]
         cached = self._cache.get(key) or [None] * len(places)
-        found = [self._long(place, known) for place, known in zip(places, cached, strict=True)]
-        self._cache.put(key, found)
-        return found
+        counts = [self._long(place, known) for place, known in zip(places, cached, strict=True)]
+        self._cache.put(key, counts)
+        return counts
 
     def _long(self, place: Place, known: int | None) -> int:
         """The same of one window, that the cache may know."""
-        kept = self._settings.kept
-        found: int | None = kept.get(place.key("long"))
-        if found is None:
-            found = self._count_long(place) if known is None else known
-            kept.put(place.key("long"), found)
-        return found
+        score_store = self._settings.score_store
+        count: int | None = score_store.get(place.key("long"))
+        if count is None:
+            count = self._count_long(place) if known is None else known
+            score_store.put(place.key("long"), count)
+        return count
 
     def _count_long(self, place: Place) -> int:
         """How many jobs of a cohort take longer than ``LONG`` on what they ask for, of the reference device."""
@@ -143,9 +150,9 @@ class Baselines:
         processes = (os.cpu_count() or 1) - 1
         if not self._settings.full or not processes:
             return
-        kept = self._settings.kept
+        score_store = self._settings.score_store
         for place, names in windows:
-            missing = tuple(name for name in (BOUNDS, *names) if kept.get(place.key(name)) is None)
+            missing = tuple(name for name in (BOUNDS, *names) if score_store.get(place.key(name)) is None)
             if missing:
                 self._expected.append((place, missing))
         if self._expected:
@@ -156,20 +163,20 @@ class Baselines:
 
     def scores(self, place: Place, names: Sequence[str]) -> dict[str, Any]:
         """Scores of baselines in a window by name, and its ``BOUNDS``, as JSON."""
-        kept = self._settings.kept
-        found = {name: kept.get(place.key(name)) for name in (BOUNDS, *names)}
-        missing = [name for name, known in found.items() if known is None]
+        score_store = self._settings.score_store
+        by_name = {name: score_store.get(place.key(name)) for name in (BOUNDS, *names)}
+        missing = [name for name, known in by_name.items() if known is None]
         with self._lock:
             future = self._begun.pop(place, None)
             if future is not None:
                 self._begin()
         if not missing:
-            return found
+            return by_name
         ahead = self._played_ahead(future) if future is not None and self._trusted else None
-        made, self._trusted = ahead or self.played(place, missing, trusted=self._trusted)
-        for name, value in made.items():
-            kept.put(place.key(name), value)
-        return found | made
+        played, self._trusted = ahead or self.played(place, missing, trusted=self._trusted)
+        for name, value in played.items():
+            score_store.put(place.key(name), value)
+        return by_name | played
 
     def _played_ahead(self, future: Future[tuple[dict[str, Any], bool]]) -> tuple[dict[str, Any], bool] | None:
         """What was played ahead; None where the process that played it was killed, for its memory say."""
@@ -182,17 +189,19 @@ class Baselines:
         subject = self.scenario(place)
         digest = digest_of(subject)
         members: Cohort | None = None
-        found: dict[str, Any] = {}
+        scores: dict[str, Any] = {}
         for name in names:
-            kept = self._cache.get([digest, name])
-            if kept is None or not trusted or self._spotted(digest, name):
+            cached = self._cache.get([digest, name])
+            if cached is None or not trusted or self._spotted(digest, name):
                 members = members or cohort(subject)
-                found[name] = bounds_of(subject, members) if name == BOUNDS else score_of(subject, members, name).json()
-                trusted &= kept is None or kept == found[name]
-                self._cache.put([digest, name], found[name])
+                scores[name] = (
+                    bounds_of(subject, members) if name == BOUNDS else score_of(subject, members, name).json()
+                )
+                trusted &= cached is None or cached == scores[name]
+                self._cache.put([digest, name], scores[name])
             else:
-                found[name] = kept
-        return found, trusted
+                scores[name] = cached
+        return scores, trusted
 
     def close(self) -> None:
         """End what plays ahead; what has not begun is not played."""

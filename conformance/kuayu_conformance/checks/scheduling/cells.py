@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from kuayu_conformance.testbed.scheduling.scenarios import Cell
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing
 from kuayu_conformance.testbed.scheduling.topology import ASSIGNMENTS, ASSUMPTIONS
 from kuayu_conformance.testbed.scheduling.workload import FAMILIES
 
@@ -150,8 +149,8 @@ class Plan:
 @cache
 def reference_loads() -> Mapping[str, float]:
     """Reference load by source: that which B1 just sustains; :mod:`.reference_loads` finds it."""
-    found = json.loads(files(__package__).joinpath(LOADS_FILE).read_text("utf-8"))
-    return {source: float(entry["load"]) for source, entry in found.items()}
+    loads = json.loads(files(__package__).joinpath(LOADS_FILE).read_text("utf-8"))
+    return {source: float(entry["load"]) for source, entry in loads.items()}
 
 
 def assignment(number: int) -> int:
@@ -179,8 +178,8 @@ def chosen(long: Sequence[int], windows: int, nonce: str) -> tuple[int, ...]:
         selected = sorted(range(dealt, len(long), ASSIGNMENTS), key=lambda number: (long[number], drawn(str(number))))
         taken = selected[int(drawn(f"begin {dealt}") * every) :: every]
         rows.append(sorted(taken, key=lambda number: drawn(f"turn {number}")))
-    turns = (row[turn] for turn in range(max(map(len, rows))) for row in rows if turn < len(row))
-    return tuple(turns)[:windows]
+    numbers = (row[position] for position in range(max(map(len, rows))) for row in rows if position < len(row))
+    return tuple(numbers)[:windows]
 
 
 def seed(nonce: str, number: int) -> str:

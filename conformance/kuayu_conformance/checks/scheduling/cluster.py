@@ -37,28 +37,28 @@ _BITS, _HOUR = 8.0, 3600.0
 class ConstantLinks:
     """Weather in which nothing changes."""
 
-    def factor(self, wires: Numbers, at: float) -> Floats:
+    def factor(self, wires: Numbers, instant: float) -> Floats:
         """One for each."""
-        del at
+        del instant
         return np.ones(len(wires))
 
-    def until(self, wires: Numbers, at: float) -> Floats:
+    def until(self, wires: Numbers, instant: float) -> Floats:
         """Never."""
-        del at
+        del instant
         return np.full(len(wires), inf)
 
-    def tariff(self, at: float) -> float:
+    def tariff(self, instant: float) -> float:
         """One."""
-        del at
+        del instant
         return 1.0
 
     def tariff_seconds(self, since: float, until: float) -> float:
         """The seconds between."""
         return until - since
 
-    def price(self, at: float) -> float:
+    def price(self, instant: float) -> float:
         """One."""
-        del at
+        del instant
         return 1.0
 
 
@@ -118,8 +118,8 @@ class ClusterState:
             for link in state["links"]
         )
         self.routes = Routes(self.names, self._wires)
-        self._available = self.routes.narrowest(np.array([wire.capacity for wire in self._wires]))
-        self._tariffs = self.routes.total(np.array([wire.tariff for wire in self._wires]))
+        self._available = self.routes.narrowest(np.array([edge.capacity for edge in self._wires]))
+        self._tariffs = self.routes.total(np.array([edge.tariff for edge in self._wires]))
         self._pools = {
             (domain["id"], pool["accelerator"]): pool for domain in state["domains"] for pool in domain["pools"]
         }
@@ -237,11 +237,11 @@ _SILENT: "documents.CommunicationProfile" = {"exchange": 0.0, "boundary": 0.0, "
 """What a job sends that tells nothing of it; the engine needs a checkpoint of some size."""
 
 
-def placement_of(told: "documents.JobPlacement") -> Placement:
+def placement_of(placement: "documents.JobPlacement") -> Placement:
     """A placement as the testbed has it."""
-    shares = tuple(Share(share["domain"], share["accelerator"], share["devices"]) for share in told["shares"])
-    split = Split(told["split_mode"])
-    return Placement(shares, split, told.get("sync_period", 1) if split is Split.PERIODIC else 1)
+    shares = tuple(Share(share["domain"], share["accelerator"], share["devices"]) for share in placement["shares"])
+    split = Split(placement["split_mode"])
+    return Placement(shares, split, placement.get("sync_period", 1) if split is Split.PERIODIC else 1)
 
 
 def _price(pool: "documents.ComputePool", share: "documents.DomainShare") -> float:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import ask
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, Draft, alone, queued, take
+from kuayu_conformance.checks.scheduling.placement_requests import (
+    FRONTS,
+    PLACEMENTS,
+    PLANS,
+    StateBuilder,
+    alone,
+    queued,
+    take,
+)
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds
 
@@ -37,32 +45,32 @@ def observe(episode: Episode) -> tuple[Contradiction, ...]:
     """Ask for each decision on a state that holds together, then with one contradiction in it each time.
 
     Raises:
-        SetUpFailed: The state that holds together is not answered.
+        SetUpFailure: The state that holds together is not answered.
     """
-    draft = Draft.of(episode)
-    found = []
-    bodies = {path: body for path, body in requests(draft).items() if episode.settings.asks(f"POST {path}")}
+    builder = StateBuilder.of(episode)
+    contradictions = []
+    bodies = {path: body for path, body in requests(builder).items() if episode.settings.asks(f"POST {path}")}
     for path, body in bodies.items():
         ask(episode, path, body)
         for what, place, change in CONTRADICTIONS:
             wrong = deepcopy(body)
             if change(wrong["state"]):
-                found.append(Contradiction(f"{what} ({path})", place, episode.ask("POST", path, wrong)))
-    return tuple(found)
+                contradictions.append(Contradiction(f"{what} ({path})", place, episode.ask("POST", path, wrong)))
+    return tuple(contradictions)
 
 
-def requests(draft: Draft) -> dict[str, Mapping[str, Any]]:
+def requests(builder: StateBuilder) -> dict[str, Mapping[str, Any]]:
     """A request for each decision on a state: two domains, of which the first has a job that runs, and one waits."""
-    profile = draft.name()
-    kind = draft.accelerator([profile], speed=1.0)
-    domains = [draft.domain(draft.pool(kind, 2, switches=1)) for _ in range(2)]
+    profile = builder.name()
+    kind = builder.accelerator([profile], speed=1.0)
+    domains = [builder.domain(builder.pool(kind, 2, switches=1)) for _ in range(2)]
     names = [domain["id"] for domain in domains]
-    state = queued(draft.state([kind], domains, draft.mesh(names)), [draft.spec(profile, names[0], (4, 4, 8))])
+    state = queued(builder.state([kind], domains, builder.mesh(names)), [builder.spec(profile, names[0], (4, 4, 8))])
     idle = deepcopy(state)
-    held = alone(names[0], domains[0]["pools"][0], 4)
-    take(domains[0]["pools"][0], held["shares"][0])
-    spec = draft.spec(profile, names[0], (4, 4, 4))
-    state["running"] = [{"spec": spec, "placement": held, "phase": "running", "done": 10.0, "rate": 4.0}]
+    placement = alone(names[0], domains[0]["pools"][0], 4)
+    take(domains[0]["pools"][0], placement["shares"][0])
+    spec = builder.spec(profile, names[0], (4, 4, 4))
+    state["running"] = [{"spec": spec, "placement": placement, "phase": "running", "done": 10.0, "rate": 4.0}]
     demand: documents.DemandForecast = {
         "domain": names[0],
         "profile": profile,

@@ -16,7 +16,7 @@ from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask, is_ans
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.cluster import ClusterState, Load, placement_of
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, queued
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, StateBuilder, queued
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Figure, Finding, holds
 from kuayu_conformance.statistics import quantile
@@ -57,67 +57,67 @@ class WeightedMeans:
     utilisation: float
 
 
-def crossroads(draft: Draft, jobs: int = 16) -> "documents.SchedulingState":
+def crossroads(builder: StateBuilder, jobs: int = 16) -> "documents.SchedulingState":
     """All jobs are at home where devices are slow and cheap; elsewhere are fast and dear ones, and others' favourites.
 
     There is room for all of them everywhere.
     """
-    chance = draft.chance
-    here, there = draft.names(2)
+    chance = builder.chance
+    local, remote = builder.names(2)
     kinds: list[documents.OfferedAccelerator] = [
         {
-            **draft.accelerator([here, there]),
-            "indices": [{"profile": here, "value": one}, {"profile": there, "value": two}],
+            **builder.accelerator([local, remote]),
+            "indices": [{"profile": local, "value": one}, {"profile": remote, "value": two}],
         }
         for one, two in ((0.8, 0.9), (2.4, 1.1), (0.9, 2.2))
     ]
     slow, fast, other = kinds
     domains = []
     for kind, price in ((slow, 5.0), (fast, 30.0), (other, 18.0), (slow, 4.5), (fast, 32.0)):
-        pool = draft.pool(kind, 2 * jobs)
-        draft.offers(pool, price * chance.uniform(0.95, 1.05), {"on_demand": 1.0})
-        domains.append(draft.domain(pool))
+        pool = builder.pool(kind, 2 * jobs)
+        builder.offers(pool, price * chance.uniform(0.95, 1.05), {"on_demand": 1.0})
+        domains.append(builder.domain(pool))
     names = [domain["id"] for domain in domains]
     specs = []
     for number in range(jobs):
         lasting = chance.uniform(8_000.0, 40_000.0)
-        spec = draft.spec(
-            (here, there)[number % 2], names[0], (8, 8, 8),
+        spec = builder.spec(
+            (local, remote)[number % 2], names[0], (8, 8, 8),
             duration={"expected": lasting, "low": lasting / 2, "high": 2 * lasting, "coverage": 0.8},
         )  # fmt: skip
         spec["data"][0]["size"] = chance.uniform(50.0, 1500.0) * GIGABYTE
         specs.append(spec)
-    state = queued(draft.state([slow, fast, other], domains, draft.mesh(names, (5.0, 20.0))), specs)
+    state = queued(builder.state([slow, fast, other], domains, builder.mesh(names, (5.0, 20.0))), specs)
     order = chance.sample(range(5), 5)
     return {**state, "domains": [domains[number] for number in order]}
 
 
-def chosen(asked: DecisionExchange) -> WeightedMeans:
+def chosen(exchange: DecisionExchange) -> WeightedMeans:
     """What comes of the decisions of an answer; infinite where none can be carried out."""
-    state = asked.body["state"]
-    account, scene = Account(state), ClusterState(state)
-    decisions = asked.told["decisions"]
+    state = exchange.body["state"]
+    account, cluster = Account(state), ClusterState(state)
+    decisions = exchange.decision["decisions"]
     started = [decision for decision in decisions if decision["verb"] == "start"]
     if account.faults(decisions) or not started:
         return WeightedMeans(0.0, inf, inf, inf, 0.0)
     entries = [(account.waiting[item["job"]], item["placement"]) for item in started]
-    courses = [scene.course(entry, placement) for entry, placement in entries]
+    courses = [cluster.course(entry, placement) for entry, placement in entries]
     count = len(courses)
     return WeightedMeans(
         count / len(state["waiting"]),
         sum(course.seconds for course in courses) / count,
         sum(course.communication for course in courses) / count,
         sum(course.price for course in courses) / count,
-        sum(_fitness(scene, entry["spec"], placement) for entry, placement in entries) / count,
+        sum(_fitness(cluster, entry["spec"], placement) for entry, placement in entries) / count,
     )
 
 
-def _fitness(scene: ClusterState, spec: "documents.JobSpec", placement: "documents.JobPlacement") -> float:
+def _fitness(cluster: ClusterState, spec: "documents.JobSpec", placement: "documents.JobPlacement") -> float:
     """Index of the devices for a job over the best that they have for any."""
     devices = sum(share["devices"] for share in placement["shares"])
-    best = sum(share["devices"] * max(scene.devices[share["accelerator"]].index.values())
+    best = sum(share["devices"] * max(cluster.devices[share["accelerator"]].index.values())
                for share in placement["shares"])  # fmt: skip
-    return sum(scene.compute(spec, placement).values()) / best if devices else 0.0
+    return sum(cluster.compute(spec, placement).values()) / best if devices else 0.0
 
 
 QUANTITIES = ("first step", "end", "communication", "price", "efficiency")
@@ -155,21 +155,21 @@ def explained(
 def _lacking(
     account: Account, decision: "documents.PlacementDecision", now: float, most: int, *, least: int
 ) -> Iterator[str]:
-    told = decision.get("explanation")
-    if not told:
+    explanation = decision.get("explanation")
+    if not explanation:
         yield "there is no explanation"
         return
-    if not told["reason"].strip():
+    if not explanation["reason"].strip():
         yield "no reason is given"
-    if "outcome" not in told and decision["verb"] != "wait":
+    if "outcome" not in explanation and decision["verb"] != "wait":
         yield "no outcome is predicted"
-    alternatives = told["alternatives"]
+    alternatives = explanation["alternatives"]
     if not least <= len(alternatives) <= most:
         yield f"{len(alternatives)} alternatives, where {least} to {most} are to be named"
     scores = [alternative["outcome"]["score"] for alternative in alternatives]
     if any(one > other for one, other in pairwise(scores)):
         yield f"the better alternatives do not come first: {scores}"
-    own = [told["outcome"]] if "outcome" in told else []
+    own = [explanation["outcome"]] if "outcome" in explanation else []
     for outcome in (*own, *(alternative["outcome"] for alternative in alternatives)):
         yield from _turned(outcome, now)
     for entry in alternatives:
@@ -178,22 +178,22 @@ def _lacking(
 
 def _turned(outcome: "documents.PredictedOutcome", now: float) -> Iterator[str]:
     """What comes before what it should come after, up to the resolution of instants."""
-    first, end = _at(outcome["run_at"]), _at(outcome["finish_at"])
+    first, end = _seconds(outcome["run_at"]), _seconds(outcome["finish_at"])
     if first < now - _INSTANT or end < first - _INSTANT:
         yield f"a first step at {outcome['run_at']} and an end at {outcome['finish_at']}"
 
 
 def _no_alternative(
-    account: Account, decision: "documents.PlacementDecision", told: "documents.PlacementAlternative"
+    account: Account, decision: "documents.PlacementDecision", alternative: "documents.PlacementAlternative"
 ) -> Iterator[str]:
-    if told["verb"] == decision["verb"] and told.get("placement") == decision.get("placement"):
+    if alternative["verb"] == decision["verb"] and alternative.get("placement") == decision.get("placement"):
         yield "an alternative is what was chosen"
-    elif told["verb"] == "start":
-        faults = account.alone([cast("documents.PlacementDecision", {"job": decision["job"], **told})])
+    elif alternative["verb"] == "start":
+        faults = account.alone([cast("documents.PlacementDecision", {"job": decision["job"], **alternative})])
         yield from (f"an alternative cannot be carried out: {fault}" for fault in faults)
 
 
-def _at(instant: str) -> float:
+def _seconds(instant: str) -> float:
     return seconds_of(instant) or 0.0
 
 
@@ -201,50 +201,52 @@ def predictions(
     state: "documents.SchedulingState", decisions: "Sequence[documents.PlacementDecision]"
 ) -> Iterator[Prediction]:
     """Every way of starting a job that explanations speak of, run alone from the state."""
-    account, scene, now = Account(state), ClusterState(state), seconds_of(state["now"]) or 0.0
+    account, cluster, now = Account(state), ClusterState(state), seconds_of(state["now"]) or 0.0
     for decision in decisions:
-        told: Mapping[str, Any] = decision.get("explanation") or {"alternatives": []}
-        ways: list[tuple[bool, Mapping[str, Any]]] = [(True, {**decision, **told})]
-        ways += [(False, alternative) for alternative in told["alternatives"]]
-        for chosen, way in ways:
-            if way["verb"] == "start" and "outcome" in way:
-                decided = {"job": decision["job"], "verb": "start", "placement": way.get("placement")}
+        explanation: Mapping[str, Any] = decision.get("explanation") or {"alternatives": []}
+        candidates: list[tuple[bool, Mapping[str, Any]]] = [(True, {**decision, **explanation})]
+        candidates += [(False, alternative) for alternative in explanation["alternatives"]]
+        for chosen, candidate in candidates:
+            if candidate["verb"] == "start" and "outcome" in candidate:
+                decided = {"job": decision["job"], "verb": "start", "placement": candidate.get("placement")}
                 if not account.alone([cast("documents.PlacementDecision", decided)]):
                     entry = account.waiting[decision["job"]]
-                    yield Prediction(chosen, _prediction_errors(scene, entry, way["placement"], way["outcome"], now))
+                    yield Prediction(
+                        chosen, _prediction_errors(cluster, entry, candidate["placement"], candidate["outcome"], now)
+                    )
 
 
 def _prediction_errors(
-    scene: ClusterState,
+    cluster: ClusterState,
     entry: "documents.WaitingJob",
     placement: "documents.JobPlacement",
-    told: "documents.PredictedOutcome",
+    outcome: "documents.PredictedOutcome",
     now: float,
 ) -> tuple[float, ...]:
     """How far an outcome is from what happens."""
-    step, end, money = run_alone(scene, entry, placement)
-    course = scene.course(entry, placement)
+    step, end, money = run_alone(cluster, entry, placement)
+    course = cluster.course(entry, placement)
     if end == inf:
-        return (0.0 if _at(told["finish_at"]) == inf else inf,) * len(QUANTITIES)
+        return (0.0 if _seconds(outcome["finish_at"]) == inf else inf,) * len(QUANTITIES)
     return (
-        abs(_at(told["run_at"]) - now - step) / end,
-        abs(_at(told["finish_at"]) - now - end) / end,
-        _relative(told["communication_cost"], money, _CRUMB * course.price),
-        _relative(told["price"], course.price),
-        _relative(told["efficiency"], course.efficiency),
+        abs(_seconds(outcome["run_at"]) - now - step) / end,
+        abs(_seconds(outcome["finish_at"]) - now - end) / end,
+        _relative(outcome["communication_cost"], money, _CRUMB * course.price),
+        _relative(outcome["price"], course.price),
+        _relative(outcome["efficiency"], course.efficiency),
     )
 
 
 def run_alone(
-    scene: ClusterState, entry: "documents.WaitingJob", placement: "documents.JobPlacement"
+    cluster: ClusterState, entry: "documents.WaitingJob", placement: "documents.JobPlacement"
 ) -> tuple[float, float, float]:
     """Seconds until the first step and the end of a job that is started now, and its money for communication.
 
     The engine runs it, as it runs whole scenarios; nothing else happens.
     """
     spec = entry["spec"]
-    name, data = scene.data(spec)
-    world = World(scene.map, Load((scene.job(spec),), {name: data}), scene.law, "alone")
+    name, data = cluster.data(spec)
+    world = World(cluster.map, Load((cluster.job(spec),), {name: data}), cluster.law, "alone")
     if world.advance(inf) is None or world.obey([Start(spec["id"], placement_of(placement))]):
         return inf, inf, inf
     since = world.now
@@ -253,21 +255,21 @@ def run_alone(
     return record.periods[0].running - since, record.finished - since, record.money
 
 
-def _relative(told: float, true: float, crumb: float = 0.0) -> float:
+def _relative(stated: float, true: float, crumb: float = 0.0) -> float:
     """Error over the truth, or over a crumb of something larger where that is more."""
     scale = max(abs(true), crumb)
-    return abs(told - true) / scale if scale else float(told != true)
+    return abs(stated - true) / scale if scale else float(stated != true)
 
 
-def open_field(draft: Draft, jobs: int = 10) -> "documents.SchedulingState":
+def open_field(builder: StateBuilder, jobs: int = 10) -> "documents.SchedulingState":
     """A federation with room for all that wait, in several ways each; devices are bought on demand."""
-    chance, profiles = draft.chance, draft.names(2)
-    kinds = [draft.accelerator(profiles, speed=1.0), *(draft.accelerator(profiles) for _ in range(2))]
+    chance, profiles = builder.chance, builder.names(2)
+    kinds = [builder.accelerator(profiles, speed=1.0), *(builder.accelerator(profiles) for _ in range(2))]
     domains = []
     for _ in range(5):
-        pool = draft.pool(chance.choice(kinds), 12)
-        draft.offers(pool, chance.uniform(5.0, 25.0), {"on_demand": 1.0})
-        domains.append(draft.domain(pool))
+        pool = builder.pool(chance.choice(kinds), 12)
+        builder.offers(pool, chance.uniform(5.0, 25.0), {"on_demand": 1.0})
+        domains.append(builder.domain(pool))
     names = [domain["id"] for domain in domains]
     specs = []
     for number in range(jobs):
@@ -276,9 +278,9 @@ def open_field(draft: Draft, jobs: int = 10) -> "documents.SchedulingState":
         modes = ["none", "periodic", "pipeline"] if number % 4 == 0 else ["none"]
         least = devices if number else 100
         specs.append(
-            draft.spec(chance.choice(profiles), chance.choice(names), (least, devices, devices), split_modes=modes)
+            builder.spec(chance.choice(profiles), chance.choice(names), (least, devices, devices), split_modes=modes)
         )
-    return queued(draft.state(kinds, domains, draft.mesh(names)), specs)
+    return queued(builder.state(kinds, domains, builder.mesh(names)), specs)
 
 
 FIELDS_QUICK, FIELDS_FULL = 4, 40
@@ -322,14 +324,14 @@ class ExplainedStates:
 
 def observe(episode: Episode) -> ExplainedStates:
     """Ask for explanations in all kinds of states, then for decisions under weights."""
-    draft, full = Draft.of(episode), episode.settings.full
-    fields = [open_field(draft) for _ in range(FIELDS_FULL if full else FIELDS_QUICK)]
-    others = [crowd(draft, jobs=30) for _ in range(CROWDS_FULL if full else CROWDS_QUICK)]
-    others += [trap(draft) for trap in TRAPS.values()]
+    builder, full = StateBuilder.of(episode), episode.settings.full
+    fields = [open_field(builder) for _ in range(FIELDS_FULL if full else FIELDS_QUICK)]
+    others = [crowd(builder, jobs=30) for _ in range(CROWDS_FULL if full else CROWDS_QUICK)]
+    others += [trap(builder) for trap in TRAPS.values()]
     states = [
         _explained(episode, state, open_to_all=number < len(fields)) for number, state in enumerate([*fields, *others])
     ]
-    roads = [_road(episode, crossroads(draft)) for _ in range(ROADS_FULL if full else ROADS_QUICK)]
+    roads = [_road(episode, crossroads(builder)) for _ in range(ROADS_FULL if full else ROADS_QUICK)]
     return ExplainedStates(tuple(states), tuple(roads))
 
 
@@ -361,8 +363,8 @@ def _road(episode: Episode, state: "documents.SchedulingState") -> Road:
         for weight in TURNED
     ]
     return Road(
-        {name: chosen(asked) for name, asked in single.items()},
-        tuple(chosen(asked) for asked in turned),
+        {name: chosen(exchange) for name, exchange in single.items()},
+        tuple(chosen(exchange) for exchange in turned),
         single["period"].answer,
     )
 
@@ -390,9 +392,9 @@ def judge(observation: ExplainedStates) -> Iterable[Finding]:
 
 
 def _weighed(road: Road) -> Iterator[Claim]:
-    for name, each in road.single.items():
-        some = each.started >= SOME
-        yield holds("SCH-009", some, f"jobs start where {name} alone counts", f"{each.started:.0%}", road.answer)
+    for name, means in road.single.items():
+        some = means.started >= SOME
+        yield holds("SCH-009", some, f"jobs start where {name} alone counts", f"{means.started:.0%}", road.answer)
     for name, other in (("period", "communication"), ("communication", "period"), ("price", "period")):
         alone, beside = getattr(road.single[name], name), getattr(road.single[other], name)
         expected = f"where {name} alone counts, at most {LESS:.0%} of its {beside:.6g} where {other} alone does"
@@ -407,13 +409,13 @@ def _weighed(road: Road) -> Iterator[Claim]:
     periods = [entry.period for entry in road.turned]
     rises = all(after >= before * (1 - SLACK) for before, after in pairwise(periods))
     expected = "periods that never become shorter with the weight of communication"
-    yield holds("SCH-009", rises, expected, [f"{each:.6g}" for each in periods], road.answer)
+    yield holds("SCH-009", rises, expected, [f"{means:.6g}" for means in periods], road.answer)
 
 
-def _errors(found: Sequence[Prediction]) -> ReportTable:
+def _errors(predictions: Sequence[Prediction]) -> ReportTable:
     rows = []
     for label, choice in (("chosen", True), ("alternatives", False)):
-        some = [item.errors for item in found if item.chosen is choice]
+        some = [item.errors for item in predictions if item.chosen is choice]
         for number, quantity in enumerate(QUANTITIES):
             errors = [entry[number] for entry in some]
             if errors:

@@ -17,7 +17,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling.pareto import MAX_SOLUTIONS, NEAR, SLOT, Ends, hypervolume, small, solutions
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, StateBuilder
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 
@@ -57,11 +57,13 @@ class LimitedFront:
 
 def observe(episode: Episode) -> tuple[LimitedFront, ...]:
     """Ask for one front without a limit, and for the same with limits."""
-    state = small(Draft.of(episode), JOBS)
-    return tuple(_asked(episode, state, number, limit) for number, limit in enumerate((None, *LIMITS_SECONDS)))
+    state = small(StateBuilder.of(episode), JOBS)
+    return tuple(_limited_front(episode, state, number, limit) for number, limit in enumerate((None, *LIMITS_SECONDS)))
 
 
-def _asked(episode: Episode, state: "documents.SchedulingState", number: int, limit: float | None) -> LimitedFront:
+def _limited_front(
+    episode: Episode, state: "documents.SchedulingState", number: int, limit: float | None
+) -> LimitedFront:
     revision = {**state["revision"], "number": state["revision"]["number"] + number}
     body = {"state": {**state, "revision": revision}, "slot": SLOT, "solutions": MAX_SOLUTIONS}
     if limit is None:
@@ -73,11 +75,11 @@ def _asked(episode: Episode, state: "documents.SchedulingState", number: int, li
     rows = tuple(solutions(state, answer.json["solutions"]))
     faults = [fault for solution in rows for fault in solution.faults]
     faults += [
-        f"{solution.stated} stated, {solution.found} found"
+        f"{solution.stated} stated, {solution.ends} found"
         for solution in rows
-        if not solution.faults and _off(solution.stated, solution.found)
+        if not solution.faults and _off(solution.stated, solution.ends)
     ]
-    sound = tuple(solution.found for solution in rows if not solution.faults)
+    sound = tuple(solution.ends for solution in rows if not solution.faults)
     return LimitedFront(limit, sound, tuple(faults), answer.json.get("partial", False), answer)
 
 
@@ -92,10 +94,10 @@ def judge(observation: tuple[LimitedFront, ...]) -> Iterable[Finding]:
     whole, *limited = observation
     yield holds("SCH-040", bool(whole.ends), whole.what, whole.answer.brief, whole.answer)
     for front in limited:
-        yield from _kept(front, whole)
+        yield from _within_limit(front, whole)
 
 
-def _kept(front: LimitedFront, whole: LimitedFront) -> Iterator[Claim]:
+def _within_limit(front: LimitedFront, whole: LimitedFront) -> Iterator[Claim]:
     assert front.limit is not None
     answer, seconds = front.answer, front.answer.seconds
     in_time = seconds <= front.limit + GRACE_SECONDS

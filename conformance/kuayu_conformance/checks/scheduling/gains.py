@@ -61,8 +61,7 @@ from kuayu_conformance.checks.scheduling.window_player import Player
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics.holm import LEVEL
-from kuayu_conformance.testbed.scheduling.scenarios import Cell
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing
 from kuayu_schemas.models import ReportPlot, ReportTable
 
 
@@ -287,18 +286,20 @@ def _drawn(plan: Plan, curve: Curve, windows: Windows) -> ReportPlot:
     return lines(f"Training period over the {curve.label}", curve.label, "less than under B1, %", points)
 
 
-def grid_exhibits(plan: Plan, found: Mapping[str, SustainedLoad]) -> Exhibits:
+def grid_exhibits(plan: Plan, sustained_loads: Mapping[str, SustainedLoad]) -> Exhibits:
     """Utilisation and service over the load, and what each policy sustains."""
-    base = found[AGAINST].floor
+    base = sustained_loads[AGAINST].floor
     rows = []
-    for name, each in found.items():
-        used = each.floor if name == AGAINST else each.utilisation
+    for name, sustained in sustained_loads.items():
+        used = sustained.floor if name == AGAINST else sustained.utilisation
         load = (
-            f"below {plan.loads[0]:g}" if not each.load else f"{each.load:.2f}" + (" and more" if each.beyond else "")
+            f"below {plan.loads[0]:g}"
+            if not sustained.load
+            else f"{sustained.load:.2f}" + (" and more" if sustained.beyond else "")
         )
         rows.append([name, load, percent(used), percent(used / base - 1.0 if base else None)])
     title = f"Highest load at which jobs are served well, over the reference load; {plan.loads[-1]:g} is the most tried"
-    if not found[AGAINST].load:
+    if not sustained_loads[AGAINST].load:
         title += f". B1 sustains none of them; it counts with what it uses at {plan.loads[0]:g}"
     highest = table(title, "policy|load|utilisation|more than B1", rows)
     columns = ["policy", *(f"{what} at {load:g}" for load in plan.loads for what in ("served", "large", "used"))]
@@ -310,18 +311,20 @@ def grid_exhibits(plan: Plan, found: Mapping[str, SustainedLoad]) -> Exhibits:
                 name,
                 *(
                     percent(part)
-                    for place in zip(its.served, its.served_large, its.used, strict=True)
+                    for place in zip(
+                        sustained_load.served, sustained_load.served_large, sustained_load.used, strict=True
+                    )
                     for part in place
                 ),
             ]
-            for name, its in found.items()
+            for name, sustained_load in sustained_loads.items()
         ],
     )
 
     def plot(title: str, label: str, figures: Callable[[SustainedLoad], Sequence[float]]) -> ReportPlot:
         points = {
             name: [(load, 100.0 * part) for load, part in zip(plan.loads, figures(row), strict=True)]
-            for name, row in found.items()
+            for name, row in sustained_loads.items()
         }
         return lines(title, "load over the reference load", label, points)
 
@@ -380,7 +383,7 @@ class GainWindows:
     plan: Plan
     windows: dict[Cell, tuple[Window, ...]]
     grid: dict[float, tuple[Window, ...]]
-    asked: int
+    requests: int
     bad_answers: int
     bad: Answer | None
     pictures: tuple[ReportPlot, ...] = ()
@@ -407,23 +410,23 @@ def observe(episode: Episode) -> GainWindows:
         played = player.windows(due)
         asking = player.asking
         if asking.hopeless:
-            return GainWindows(subject, {}, {}, asking.asked, asking.bad_answers, asking.bad)
+            return GainWindows(subject, {}, {}, asking.requests, asking.bad_answers, asking.bad)
         rows: dict[tuple[Cell, Timing], list[Window]] = {}
         for (place, _), window in zip(due, played, strict=True):
             rows.setdefault((place.cell, place.timing), []).append(window)
         windows = {cell: tuple(rows[cell, subject.drained(cell)]) for cell in subject.due()}
         grid = {load: tuple(rows[subject.at_load(load), subject.timing]) for load in subject.loads}
         shown = player.pictures(subject.at_load(1.0), subject.timing, 0, AGAINST) if episode.settings.full else ()
-        return GainWindows(subject, windows, grid, asking.asked, asking.bad_answers, asking.bad, shown)
+        return GainWindows(subject, windows, grid, asking.requests, asking.bad_answers, asking.bad, shown)
 
 
 def judge(o: GainWindows) -> Iterator[Finding]:
     """The three gains, and how many of them hold together."""
-    found = f"{o.bad_answers} of {o.asked} were not"
-    answered = o.bad_answers <= MOST_BAD * o.asked
+    observed = f"{o.bad_answers} of {o.requests} were not"
+    answered = o.bad_answers <= MOST_BAD * o.requests
     for requirement in (*THREE, TOGETHER):
         expected = f"all but {MOST_BAD:.1%} of the questions where jobs are to run are answered by a placement report"
-        yield holds(requirement, answered, expected, found, None if answered else o.bad)
+        yield holds(requirement, answered, expected, observed, None if answered else o.bad)
     if not o.windows:
         return
     subject = kpis(o.plan, o.windows, o.grid)
@@ -435,55 +438,55 @@ def judge(o: GainWindows) -> Iterator[Finding]:
 
 def _period(o: GainWindows, kpis: Kpis) -> Iterator[Finding]:
     for family, gain in worse(o.plan, o.windows):
-        found = f"{-gain.estimate:.1%} longer over {gain.n} windows, at least {-gain.ceiling(0.05):.1%}"
-        yield holds(PERIOD, False, f"in the family {family} no training period is longer than under B1", found)
+        observed = f"{-gain.estimate:.1%} longer over {gain.n} windows, at least {-gain.ceiling(0.05):.1%}"
+        yield holds(PERIOD, False, f"in the family {family} no training period is longer than under B1", observed)
     for source, stratum in zip(o.plan.sources, reference_windows(o.plan, o.windows), strict=True):
         if below_least(stratum, LEVEL / len(o.plan.sources)):
             expected = f"with jobs from {source} training periods are at least {MIN_SOURCE_GAIN:.0%} shorter"
             yield holds(PERIOD, False, expected, "they are shown not to be, of all jobs or of large ones")
-    held = kpis.held[PERIOD]
+    verdict = kpis.verdicts[PERIOD]
     tables, plots = period_exhibits(o.plan, o.windows)
     yield Figure(
         PERIOD,
-        held.gain.estimate,
-        held.bound,
-        held.gain.n,
+        verdict.gain.estimate,
+        verdict.bound,
+        verdict.gain.n,
         "1 − mean training period under the service ÷ that under B1, of the jobs of the cohort that train and of those "
         "of them of at least eight devices, each the mean over workloads, the lesser. "
-        f"{_bound(held.level)}{_why_not(kpis)}. Parts: by workload, then by family with a bound of their own",
-        parts=parts_of_period(o.plan, o.windows, held.level),
+        f"{_bound(verdict.level)}{_why_not(kpis)}. Parts: by workload, then by family with a bound of their own",
+        parts=parts_of_period(o.plan, o.windows, verdict.level),
         tables=tables,
         plots=plots,
-        ceiling=held.ceiling,
+        ceiling=verdict.ceiling,
     )
 
 
 def _utilisation(o: GainWindows, kpis: Kpis) -> Figure:
-    held, found = kpis.held[UTILISATION], kpis.sustained
-    tables, plots = grid_exhibits(o.plan, found)
+    verdict, sustained = kpis.verdicts[UTILISATION], kpis.sustained
+    tables, plots = grid_exhibits(o.plan, sustained)
     return Figure(
         UTILISATION,
-        held.gain.estimate,
-        held.bound,
-        held.gain.n,
+        verdict.gain.estimate,
+        verdict.bound,
+        verdict.gain.n,
         "useful work ÷ capacity by linear programme, at the highest load at which 95 % of the jobs, and of those of at "
         "least eight devices, have a bounded slowdown of 10 at most and the queue is bounded, ÷ the same of B1 − 1; "
         "interpolated between the loads of the grid, nothing is assumed beyond it. Bound: Student's, with the standard "
-        f"error of the logarithm by bootstrap over {held.gain.n} windows, at {held.level:.3g} after Holm",
+        f"error of the logarithm by bootstrap over {verdict.gain.n} windows, at {verdict.level:.3g} after Holm",
         parts=[
-            PartFigure(name, entry.utilisation / found["B1"].floor - 1.0, None, entry.windows)
-            for name, entry in found.items()
-            if name not in {"B1", "service"} and found["B1"].floor > 0.0
+            PartFigure(name, entry.utilisation / sustained["B1"].floor - 1.0, None, entry.windows)
+            for name, entry in sustained.items()
+            if name not in {"B1", "service"} and sustained["B1"].floor > 0.0
         ],
         tables=tables,
         plots=[*plots, *o.pictures],
-        ceiling=held.ceiling,
+        ceiling=verdict.ceiling,
     )
 
 
 def _cost(o: GainWindows, kpis: Kpis) -> Iterator[Finding]:
-    held = claimed(kpis)
-    others = [kpis.held[name] for name in (PERIOD, UTILISATION)]
+    verdict = claimed(kpis)
+    others = [kpis.verdicts[name] for name in (PERIOD, UTILISATION)]
     yield holds(
         MONEY,
         not any(other.missed for other in others),
@@ -493,33 +496,33 @@ def _cost(o: GainWindows, kpis: Kpis) -> Iterator[Finding]:
     tables, plots = cost_exhibits(o.plan, o.windows)
     yield Figure(
         MONEY,
-        held.gain.estimate,
-        held.bound,
-        held.gain.n,
+        verdict.gain.estimate,
+        verdict.bound,
+        verdict.gain.n,
         "1 − money for occupied bandwidth ÷ work done, both of the cohort, ÷ the same under B1; the bound counts as "
         f"nought unless SCH-003 and SCH-004 are proven and B1's traffic costs {MIN_COST_CNY} yuan or more for the work "
-        f"of a reference device in an hour (here {kpis.money_of_reference:.3g}). {_bound(held.level)}",
+        f"of a reference device in an hour (here {kpis.money_of_reference:.3g}). {_bound(verdict.level)}",
         tables=tables,
         plots=plots,
-        ceiling=held.ceiling,
+        ceiling=verdict.ceiling,
     )
 
 
 def _together(kpis: Kpis) -> Figure:
     money = claimed(kpis)
-    held = [kpis.held[PERIOD], kpis.held[UTILISATION], money]
+    verdicts = [kpis.verdicts[PERIOD], kpis.verdicts[UTILISATION], money]
     return Figure(
         TOGETHER,
-        sum(item.reached for item in held),
-        sum(entry.proven for entry in held),
-        held[0].gain.n,
+        sum(item.reached for item in verdicts),
+        sum(entry.proven for entry in verdicts),
+        verdicts[0].gain.n,
         "how many of the three reach their thresholds, on the same windows, with one policy and its own weights; as "
         "bound: how many do so with their bounds, after Holm",
         parts=[
-            PartFigure(name, float(each.reached), float(each.proven), each.gain.n)
-            for name, each in zip(THREE, held, strict=True)
+            PartFigure(name, float(verdict.reached), float(verdict.proven), verdict.gain.n)
+            for name, verdict in zip(THREE, verdicts, strict=True)
         ],
-        ceiling=sum(not row.missed for row in held),
+        ceiling=sum(not row.missed for row in verdicts),
     )
 
 

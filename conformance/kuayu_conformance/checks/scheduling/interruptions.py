@@ -14,7 +14,14 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import ask
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, alone, queued, take
+from kuayu_conformance.checks.scheduling.placement_requests import (
+    GIGABYTE,
+    PLACEMENTS,
+    StateBuilder,
+    alone,
+    queued,
+    take,
+)
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, holds
 
@@ -63,12 +70,12 @@ class InterruptionState:
     """
 
     what: str
-    held: tuple[RunningJob, ...]
+    running: tuple[RunningJob, ...]
     devices: tuple[int, int] = (2 * NODE, 2 * NODE)
     speeds: tuple[float, float] = (1.0, 1.0)
     needs: int = 0
     priority: int = 0
-    room: bool = False
+    freeable: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class Interruption:
         answer: The service's.
     """
 
-    scene: InterruptionState
+    scenario: InterruptionState
     verbs: tuple[str | None, ...]
     left: tuple[int, ...]
     starts: bool
@@ -94,14 +101,14 @@ class Interruption:
 
 def observe(episode: Episode) -> tuple[Interruption, ...]:
     """Ask what becomes of each scene, a few times with everything drawn anew."""
-    draft = Draft.of(episode)
+    builder = StateBuilder.of(episode)
     windows = WINDOWS_FULL if episode.settings.full else WINDOWS_QUICK
-    return tuple(_interrupted(episode, draft, scene) for _ in range(windows) for scene in scenes(draft))
+    return tuple(_interrupted(episode, builder, scenario) for _ in range(windows) for scenario in scenes(builder))
 
 
-def scenes(draft: Draft) -> Iterator[InterruptionState]:
+def scenes(builder: StateBuilder) -> Iterator[InterruptionState]:
     """Temptations, long after the last interruption and shortly after it; then jobs of higher priority."""
-    chance = draft.chance
+    chance = builder.chance
     soon, long_ago = chance.choice((60, 600, LEFT_ALONE - 1)), chance.choice((86_400, None))
     full = (2 * NODE, NODE)
     for interrupted in (long_ago, soon):
@@ -116,94 +123,106 @@ def scenes(draft: Draft) -> Iterator[InterruptionState]:
         urgent = chance.choice((1, 100, 1_000))
         both = (rigid, RunningJob((NODE, NODE, NODE)), taken)
         words = "rigid jobs of lower priority hold all that would do"
-        yield InterruptionState(words, both, full, needs=NODE, priority=urgent, room=True)
+        yield InterruptionState(words, both, full, needs=NODE, priority=urgent, freeable=True)
         words = "a job of lower priority can do with fewer"
         yield InterruptionState(words, (elastic, taken), full, needs=4, priority=urgent,
-                    room=interrupted != soon)  # fmt: skip
+                    freeable=interrupted != soon)  # fmt: skip
 
 
-def _interrupted(episode: Episode, draft: Draft, scene: InterruptionState) -> Interruption:
-    state, names = _state(draft, scene)
-    asked = ask(episode, PLACEMENTS, {"state": state})
-    decisions = asked.told["decisions"]
-    told = {item["job"]: item for item in decisions}
+def _interrupted(episode: Episode, builder: StateBuilder, scenario: InterruptionState) -> Interruption:
+    state, names = _state(builder, scenario)
+    exchange = ask(episode, PLACEMENTS, {"state": state})
+    decisions = exchange.decision["decisions"]
+    decision_of = {item["job"]: item for item in decisions}
     faults = tuple(Account(state).faults(decisions))
     verbs, left = [], []
-    for name, held in zip(names, scene.held, strict=True):
-        decision = told.get(name)
+    for name, running_job in zip(names, scenario.running, strict=True):
+        decision = decision_of.get(name)
         verb = decision["verb"] if decision and decision["verb"] in INTERRUPTS else None
         stays = not faults and decision and verb == "resize"
         shares = decision["placement"]["shares"] if decision and stays else []
         verbs.append(verb)
-        left.append(sum(share["devices"] for share in shares) if verb else held.devices[1])
-    starts = any(told[entry["spec"]["id"]]["verb"] == "start" for entry in state["waiting"]
-                 if entry["spec"]["id"] in told)  # fmt: skip
-    return Interruption(scene, tuple(verbs), tuple(left), starts, faults, asked.answer)
+        left.append(sum(share["devices"] for share in shares) if verb else running_job.devices[1])
+    starts = any(decision_of[entry["spec"]["id"]]["verb"] == "start" for entry in state["waiting"]
+                 if entry["spec"]["id"] in decision_of)  # fmt: skip
+    return Interruption(scenario, tuple(verbs), tuple(left), starts, faults, exchange.answer)
 
 
-def _state(draft: Draft, scene: InterruptionState) -> "tuple[documents.SchedulingState, list[str]]":
+def _state(builder: StateBuilder, scenario: InterruptionState) -> "tuple[documents.SchedulingState, list[str]]":
     """A state, and names of those who run in it."""
-    profile = draft.name()
-    kinds = [draft.accelerator([profile], speed=speed) for speed in scene.speeds]
-    pools = [draft.pool(kind, count // NODE) for kind, count in zip(kinds, scene.devices, strict=True)]
-    domains = [draft.domain(pool) for pool in pools]
+    profile = builder.name()
+    kinds = [builder.accelerator([profile], speed=speed) for speed in scenario.speeds]
+    pools = [builder.pool(kind, count // NODE) for kind, count in zip(kinds, scenario.devices, strict=True)]
+    domains = [builder.domain(pool) for pool in pools]
     names = [domain["id"] for domain in domains]
     running: list[documents.RunningJob] = []
-    for held in scene.held:
-        least, now, most = held.devices
-        placement = alone(names[held.domain], pools[held.domain], now)
-        take(pools[held.domain], placement["shares"][0])
-        spec = _spec(draft, profile, names, (least, now, most), DAYS / now, held.priority)
+    for running_job in scenario.running:
+        least, now, most = running_job.devices
+        placement = alone(names[running_job.domain], pools[running_job.domain], now)
+        take(pools[running_job.domain], placement["shares"][0])
+        spec = _spec(builder, profile, names, (least, now, most), DAYS / now, running_job.priority)
         job: documents.RunningJob = {
             "spec": spec,
             "placement": placement,
             "phase": "running",
             "used": 1.0,
             "done": DAYS / 10,
-            "rate": now * scene.speeds[held.domain],
-            "checkpoint_domain": names[held.domain],
+            "rate": now * scenario.speeds[running_job.domain],
+            "checkpoint_domain": names[running_job.domain],
         }
-        if held.interrupted is not None:
-            job["interrupted_at"] = instant(draft.now - held.interrupted)
+        if running_job.interrupted is not None:
+            job["interrupted_at"] = instant(builder.now - running_job.interrupted)
         running.append(job)
-    state: documents.SchedulingState = {**draft.state(kinds, domains, draft.mesh(names)), "running": running}
-    if scene.needs:
-        waits = _spec(draft, profile, names, (scene.needs,) * 3, 600.0, scene.priority)
+    state: documents.SchedulingState = {**builder.state(kinds, domains, builder.mesh(names)), "running": running}
+    if scenario.needs:
+        waits = _spec(builder, profile, names, (scenario.needs,) * 3, 600.0, scenario.priority)
         state = queued(state, [waits])
     return state, [job["spec"]["id"] for job in running]
 
 
-def _spec(draft: Draft, profile: str, names: list[str], devices: tuple[int, int, int], lasts: float, priority: int
-          ) -> "documents.JobSpec":  # fmt: skip
+def _spec(
+    builder: StateBuilder,
+    profile: str,
+    names: list[str],
+    devices: tuple[int, int, int],
+    lasts: float,
+    priority: int,
+) -> "documents.JobSpec":
     """A job whose data are everywhere, submitted two hours ago."""
     members: dict[str, Any] = {
         "duration": {"expected": lasts, "low": lasts / 2, "high": 2 * lasts, "coverage": 0.8},
-        "submitted_at": instant(draft.now - 7_200),
-        "data": [{"id": draft.name(), "size": GIGABYTE, "domains": list(names)}],
+        "submitted_at": instant(builder.now - 7_200),
+        "data": [{"id": builder.name(), "size": GIGABYTE, "domains": list(names)}],
         "communication": SENDS,
         "priority": priority,
     }
-    return draft.spec(profile, names[0], devices, **members)
+    return builder.spec(profile, names[0], devices, **members)
 
 
 def judge(observation: tuple[Interruption, ...]) -> Iterable[Finding]:
     """Claims about who is interrupted, and for how many devices."""
     for entry in observation:
-        scene = entry.scene
+        scenario = entry.scenario
         said = ", ".join(f"{verb or 'left alone'} ({left})" for verb, left in zip(entry.verbs, entry.left, strict=True))
-        for held, verb in zip(scene.held, entry.verbs, strict=True):
-            if held.interrupted is not None and held.interrupted < LEFT_ALONE:
-                alone_ = f"{scene.what}: nobody is interrupted {held.interrupted} s after the last time"
+        for running_job, verb in zip(scenario.running, entry.verbs, strict=True):
+            if running_job.interrupted is not None and running_job.interrupted < LEFT_ALONE:
+                alone_ = f"{scenario.what}: nobody is interrupted {running_job.interrupted} s after the last time"
                 yield holds("SCH-022", verb is None, alone_, said, entry.answer)
-        if scene.priority:
-            carried = f"{scene.what}: what the state can carry"
+        if scenario.priority:
+            carried = f"{scenario.what}: what the state can carry"
             yield holds("SCH-023", not entry.faults, carried, list(entry.faults), entry.answer)
-        if scene.room and not entry.faults:
-            gave = [held.devices[1] - left for held, left in zip(scene.held, entry.left, strict=True)]
-            lower = sum(given for held, given in zip(scene.held, gave, strict=True) if held.priority < scene.priority)
-            room = f"{scene.what}: {scene.needs} devices are given up by jobs of lower priority"
-            yield holds("SCH-023", entry.starts or lower >= scene.needs, room, said, entry.answer)
-            yield holds("SCH-023", sum(gave) <= scene.needs, f"{scene.what}: and no more", said, entry.answer)
+        if scenario.freeable and not entry.faults:
+            gave = [
+                running_job.devices[1] - left for running_job, left in zip(scenario.running, entry.left, strict=True)
+            ]
+            lower = sum(
+                given
+                for running_job, given in zip(scenario.running, gave, strict=True)
+                if running_job.priority < scenario.priority
+            )
+            freed = f"{scenario.what}: {scenario.needs} devices are given up by jobs of lower priority"
+            yield holds("SCH-023", entry.starts or lower >= scenario.needs, freed, said, entry.answer)
+            yield holds("SCH-023", sum(gave) <= scenario.needs, f"{scenario.what}: and no more", said, entry.answer)
 
 
 CHECK = Check("sch_interruptions", ("SCH-022", "SCH-023"), observe, judge)

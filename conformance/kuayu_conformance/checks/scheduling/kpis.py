@@ -103,7 +103,7 @@ def sustained(grid: Mapping[float, Sequence[Window]], policy: str) -> SustainedL
     """
     loads = np.array(list(grid))
     windows = len(next(iter(grid.values())))
-    rows = {load: [window.scores[policy] for window in its] for load, its in grid.items()}
+    rows = {load: [window.scores[policy] for window in at_load] for load, at_load in grid.items()}
 
     def table(figure: Any) -> Floats:
         return np.array([[float(figure(score)) for score in row] for row in rows.values()])
@@ -266,7 +266,7 @@ class Kpis:
         money_of_reference: What B1's traffic costs, yuan for the work of a reference device in an hour.
     """
 
-    held: Mapping[str, GainVerdict]
+    verdicts: Mapping[str, GainVerdict]
     everyone: Gain
     large: Gain | None
     short: tuple[str, ...]
@@ -305,14 +305,14 @@ def kpis(plan: Plan, windows: Windows, grid: Grid) -> Kpis:
         return lambda share: _reaches(name, gains[name].bound(share))
 
     levels = stepped_down({name: reaching(name) for name in THREE})
-    held = {
-        name: _held(name, gain, levels[name], max(MIN_SHOWN_GAIN, gain.bound(levels[name])))
+    verdicts = {
+        name: _verdict(name, gain, levels[name], max(MIN_SHOWN_GAIN, gain.bound(levels[name])))
         for name, gain in gains.items()
     }
     of_b1 = [window.scores[AGAINST].everyone for stratum in strata for window in stratum]
     done = sum(group.done for group in of_b1)
     money = sum(group.money for group in of_b1) / done * HOUR if done else 0.0
-    return Kpis(held, everyone, large, short, imputed, at_equal_service, money)
+    return Kpis(verdicts, everyone, large, short, imputed, at_equal_service, money)
 
 
 def reference_windows(plan: Plan, windows: Windows) -> list[Sequence[Window]]:
@@ -351,10 +351,10 @@ def claimed(kpis: Kpis) -> GainVerdict:
     Cost alone is easily saved, by never moving anything; and where B1's traffic costs next to nothing a share of it
     means nothing.
     """
-    held = kpis.held[MONEY]
-    if kpis.held[PERIOD].proven and kpis.held[UTILISATION].proven and kpis.money_of_reference >= MIN_COST_CNY:
-        return held
-    return _held(MONEY, held.gain, held.level, min(0.0, held.bound))
+    verdict = kpis.verdicts[MONEY]
+    if kpis.verdicts[PERIOD].proven and kpis.verdicts[UTILISATION].proven and kpis.money_of_reference >= MIN_COST_CNY:
+        return verdict
+    return _verdict(MONEY, verdict.gain, verdict.level, min(0.0, verdict.bound))
 
 
 def period_gain(strata: Sequence[Sequence[Window]], of: GroupOf, policy: str = SERVICE, against: str = AGAINST) -> Gain:
@@ -373,9 +373,11 @@ def money_gain(strata: Sequence[Sequence[Window]], of: GroupOf, policy: str = SE
     return _less(averaged([quotient([row]) for row in rows]))
 
 
-def utilisation_gain(found: Mapping[str, SustainedLoad], policy: str = SERVICE, against: str = AGAINST) -> Gain:
+def utilisation_gain(
+    sustained_loads: Mapping[str, SustainedLoad], policy: str = SERVICE, against: str = AGAINST
+) -> Gain:
     """The quotient of utilisations at equal service, minus one."""
-    mine, other = found[policy], found[against]
+    mine, other = sustained_loads[policy], sustained_loads[against]
     beside = mine.beside(other)
     base = other.floor
     estimate = mine.utilisation / base - 1.0 if base > 0.0 else MIN_SHOWN_GAIN
@@ -400,7 +402,7 @@ def _telling(gain: Gain, *, short: bool, imputed: float) -> Gain:
     return Gain(gain.estimate, bound, (lambda _: inf) if vague else gain.ceiling, gain.n)
 
 
-def _held(name: str, gain: Gain, level: float, bound: float) -> GainVerdict:
+def _verdict(name: str, gain: Gain, level: float, bound: float) -> GainVerdict:
     ceiling = max(MIN_SHOWN_GAIN, gain.ceiling(LEVEL))
     if gain.n < MIN_WINDOWS and ceiling >= 0.0:
         ceiling = inf

@@ -9,7 +9,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, StateBuilder
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
@@ -66,16 +66,16 @@ class LatencySeries:
 def observe(episode: Episode) -> LatencySeries:
     """Ask for one decision after the other; in a full run on a large federation too."""
     full, begin = episode.settings.full, len(episode.exchanges)
-    asked: tuple[_TimedExchange, ...] | None = episode.again("decisions")
-    if asked is None:
-        with episode.stretch("decisions") as stretch:
-            draft = Draft.of(episode)
+    exchanges: tuple[_TimedExchange, ...] | None = episode.again("decisions")
+    if exchanges is None:
+        with episode.segment("decisions") as segment:
+            builder = StateBuilder.of(episode)
             count = episode.settings.sized(smoke=DECISIONS_SMOKE, quick=DECISIONS_QUICK, full=DECISIONS_FULL)
-            asked = tuple(_asked(episode, draft, JUDGED, count))
-            asked += tuple(_asked(episode, draft, LARGE, DECISIONS_LARGE)) if full else ()
-            stretch.keep(asked)
+            exchanges = tuple(_timed_exchanges(episode, builder, JUDGED, count))
+            exchanges += tuple(_timed_exchanges(episode, builder, LARGE, DECISIONS_LARGE)) if full else ()
+            segment.keep(exchanges)
     answers = [answer for _, answer in episode.exchanges[begin:]]
-    pairs = list(zip(asked, answers, strict=True))
+    pairs = list(zip(exchanges, answers, strict=True))
     return LatencySeries(_series(JUDGED, pairs), _series(LARGE, pairs) if full else None)
 
 
@@ -90,8 +90,8 @@ class _TimedExchange:
     faults: tuple[str, ...]
 
 
-def _asked(episode: Episode, draft: Draft, scale: Scale, count: int) -> Iterator[_TimedExchange]:
-    for number, content in enumerate(islice(Stream(draft, scale), count)):
+def _timed_exchanges(episode: Episode, builder: StateBuilder, scale: Scale, count: int) -> Iterator[_TimedExchange]:
+    for number, content in enumerate(islice(Stream(builder, scale), count)):
         answer = episode.ask("POST", PLACEMENTS, content=content)
         if is_answer(PLACEMENTS, answer):
             decisions = answer.json["decisions"]
@@ -104,8 +104,8 @@ def _asked(episode: Episode, draft: Draft, scale: Scale, count: int) -> Iterator
 
 def _series(scale: Scale, pairs: Sequence[tuple[_TimedExchange, Answer]]) -> Series:
     selected = [pair for pair in pairs if pair[0].scale == scale]
-    made = tuple(Decision(answer.seconds, a.valid, a.started, a.faults, answer) for a, answer in selected)
-    return Series(scale, made, sum(a.size for a, _ in selected) / len(selected))
+    decisions = tuple(Decision(answer.seconds, a.valid, a.started, a.faults, answer) for a, answer in selected)
+    return Series(scale, decisions, sum(a.size for a, _ in selected) / len(selected))
 
 
 def judge(observation: LatencySeries) -> Iterable[Finding]:
@@ -115,13 +115,13 @@ def judge(observation: LatencySeries) -> Iterable[Finding]:
     first = (silent or decisions)[0].answer
     yield holds("SCH-002", not silent, "every request is decided on", f"{len(silent)} are not: {first.brief}", first)
     unsound = [item for item in decisions if item.faults]
-    for each in unsound[:1]:
-        yield holds("SCH-002", False, "decisions that the state can carry out", list(each.faults[:3]), each.answer)
-    idle = sum(each.started == 0 for each in decisions)
+    for sample in unsound[:1]:
+        yield holds("SCH-002", False, "decisions that the state can carry out", list(sample.faults[:3]), sample.answer)
+    idle = sum(sample.started == 0 for sample in decisions)
     expected = f"jobs are started in at least {1 - MOST_IDLE:.0%} of the decisions, as there is room and many wait"
     yield holds("SCH-002", idle <= MOST_IDLE * len(decisions), expected, f"none in {idle} of {len(decisions)}")
     seconds = [decision.seconds for decision in decisions]
-    series = [each for each in (observation.judged, observation.large) if each]
+    series = [sample for sample in (observation.judged, observation.large) if sample]
     slow = sorted(decisions, key=lambda entry: -entry.seconds)[:3]
     yield Figure(
         "SCH-002",
@@ -131,7 +131,7 @@ def judge(observation: LatencySeries) -> Iterable[Finding]:
         f"99th percentile over decisions on new states, one after the other, {observation.judged.scale.label}; "
         "one-sided 95 % bound by order statistics",
         [PartFigure("the first decision, cold", seconds[0], None, 1), *_parts(seconds[1:])],
-        [holds("SCH-002", False, "a quick decision", f"{each.seconds:.3f} s", each.answer) for each in slow],
+        [holds("SCH-002", False, "a quick decision", f"{sample.seconds:.3f} s", sample.answer) for sample in slow],
         [_table(series)],
     )
 

@@ -15,8 +15,18 @@ NODES, PER_NODE = 32, 8
 RESERVED = 30
 """Nodes beside these that devices are given of only where they are asked for by name."""
 
+SECONDS, MOST_SECONDS = 10.0, 1e6
+"""Seconds for which a promise holds where none are stated, and seconds beyond which what is stated is nonsense."""
+
 Place = tuple[str, str, int]
 """Kind of devices, node, and how many of it."""
+
+
+def stated_seconds(value: object) -> float | None:
+    """Seconds that an action states; None where it states none, or nonsense."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_SECONDS:
+        return None
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -99,15 +109,15 @@ class Site:
         name: Its name.
         kinds: Kinds of its devices; nodes of one kind have the same names as those of another.
         free: Free devices by kind and node.
-        held: What is promised or taken, by action.
-        told: Results that were told, by action and step; whoever asks again is told the same.
+        reservations: What is promised or taken, by action.
+        reports: Results that were told, by action and step; whoever asks again is told the same.
     """
 
     name: str
     kinds: Sequence[str]
     free: dict[str, dict[str, int]] = field(default_factory=dict)
-    held: dict[str, Holding] = field(default_factory=dict)
-    told: dict[tuple[str, str], Json] = field(default_factory=dict)
+    reservations: dict[str, Holding] = field(default_factory=dict)
+    reports: dict[tuple[str, str], Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """All nodes are free."""
@@ -117,18 +127,18 @@ class Site:
     def act(self, action: Mapping[str, Any], verdict: str, now: float) -> Json:
         """Carry a step out, or refuse it, or let a promise expire; the result as it is told."""
         name, phase, job = str(action.get("id")), str(action.get("phase")), str(action.get("job"))
-        if (name, phase) in self.told and phase != "abort":
-            return self.told[name, phase]
+        if (name, phase) in self.reports and phase != "abort":
+            return self.reports[name, phase]
         outcome, nodes = self._outcome(name, phase, job, action, verdict)
         result: Json = {"action": name, "phase": phase, "outcome": outcome, "at": instant(now)}
         if outcome == "prepared":
-            result["expires_at"] = instant(now + float(action.get("expires_after") or 10.0))
+            result["expires_at"] = instant(now + (stated_seconds(action.get("expires_after")) or SECONDS))
         if outcome == "refused":
             problem = {"title": "Too few devices are free", "status": 409, "retryable": True}
             result["problem"] = {**problem, "type": "urn:kuayu:problem:no-capacity"}
         if nodes:
             result["nodes"] = [{"node": node, "devices": devices} for node, devices in nodes.items()]
-        self.told[name, phase] = result
+        self.reports[name, phase] = result
         return result
 
     def _outcome(
@@ -146,13 +156,13 @@ class Site:
                 return "refused", {}
             for node, devices in nodes.items():
                 self.free[kind][node] -= devices
-            self.held[name] = Holding(job, kind, nodes)
+            self.reservations[name] = Holding(job, kind, nodes)
             return "prepared", nodes
-        if verdict == "expire" or name not in self.held:
+        if verdict == "expire" or name not in self.reservations:
             self._let_go(name)
             return "expired", {}
-        self.held[name].taken = True
-        return "committed", self.held[name].nodes
+        self.reservations[name].taken = True
+        return "committed", self.reservations[name].nodes
 
     def _chosen(self, kind: str, wanted: int) -> Iterator[tuple[str, int]]:
         """Free devices of the first nodes, whole ones as far as that goes; so nodes mostly have unlike shares."""
@@ -167,23 +177,25 @@ class Site:
         return sum(nodes.values()) == wanted > 0 and all(0 < nodes[node] <= free.get(node, 0) for node in nodes)
 
     def _let_go(self, name: str) -> dict[str, int]:
-        held = self.held.pop(name, None)
-        if held is None:
+        holding = self.reservations.pop(name, None)
+        if holding is None:
             return {}
-        for node, devices in held.nodes.items():
-            self.free[held.accelerator][node] += devices
-        return held.nodes
+        for node, devices in holding.nodes.items():
+            self.free[holding.accelerator][node] += devices
+        return holding.nodes
 
     def lose(self, name: str, now: float) -> None:
         """The domain lets go of something that it has taken, unasked; whoever asks for the commit again is told so."""
         self._let_go(name)
-        self.told[name, "commit"] = {"action": name, "phase": "commit", "outcome": "expired", "at": instant(now)}
+        self.reports[name, "commit"] = {"action": name, "phase": "commit", "outcome": "expired", "at": instant(now)}
 
     def devices_of(self, job: str, *, taken: bool = False) -> int:
         """Devices that are promised to a job or taken by it; only the latter if asked for."""
-        return sum(sum(row.nodes.values()) for row in self.held.values() if row.job == job and (row.taken or not taken))
+        return sum(
+            sum(row.nodes.values()) for row in self.reservations.values() if row.job == job and (row.taken or not taken)
+        )
 
     def places_of(self, job: str) -> tuple[Place, ...]:
         """Where those are that it has taken, in order."""
-        rows = [row for row in self.held.values() if row.job == job and row.taken]
+        rows = [row for row in self.reservations.values() if row.job == job and row.taken]
         return tuple(sorted((row.accelerator, *share) for row in rows for share in row.nodes.items()))

@@ -9,7 +9,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import ask
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, queued
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, StateBuilder, queued
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, holds
 
@@ -61,19 +61,19 @@ class NodeGrant:
 
 def observe(episode: Episode) -> tuple[NodeGrant, ...]:
     """Ask for each wish a few times, with nodes, switches and sizes drawn anew."""
-    draft = Draft.of(episode)
+    builder = StateBuilder.of(episode)
     windows = WINDOWS_FULL if episode.settings.full else WINDOWS_QUICK
-    return tuple(_granted(episode, draft, wish) for _ in range(windows) for wish in wishes(draft.chance))
+    return tuple(_granted(episode, builder, wish) for _ in range(windows) for wish in wishes(builder.chance))
 
 
 def wishes(chance: Random) -> tuple[Wish, ...]:
     """What jobs ask for of a pool of which part of each node is taken."""
-    many, each = chance.choice((5, 6)), chance.choice((2, 4))
+    many, per_node = chance.choice((5, 6)), chance.choice((2, 4))
     few = PER_NODE - many
     # one node has room for all; on a tighter switch two have so together
     whole = ((1, PER_NODE), (many, few))
-    portions = ((each, each - 1, PER_NODE), (each + 1, each, each - 1))
-    portion: documents.NodeNeed = {"devices_per_node": each}
+    portions = ((per_node, per_node - 1, PER_NODE), (per_node + 1, per_node, per_node - 1))
+    portion: documents.NodeNeed = {"devices_per_node": per_node}
     on_node: documents.NodeNeed = {"within": "node"}
     at_switch: documents.NodeNeed = {"within": "switch"}
     one, none = ((many - 1, few), (many, few)), ((many - 1, few), (many - 1, few))
@@ -82,8 +82,14 @@ def wishes(chance: Random) -> tuple[Wish, ...]:
         Wish("a job that fits on one node, and tells nothing of what it sends", many, whole, starts=True),
         Wish("a job of a whole node that sends nothing to other domains", PER_NODE, whole, starts=True, sends=SILENT),
         Wish("a job of a whole node that sends much", PER_NODE, whole, starts=True, sends=LOUD),
-        Wish(f"{each} devices on each node", 4 * each, portions, starts=True, nodes=portion, sends=SILENT),
-        Wish(f"{each} devices on each of more nodes than have them", 5 * each, portions, starts=False, nodes=portion),
+        Wish(f"{per_node} devices on each node", 4 * per_node, portions, starts=True, nodes=portion, sends=SILENT),
+        Wish(
+            f"{per_node} devices on each of more nodes than have them",
+            5 * per_node,
+            portions,
+            starts=False,
+            nodes=portion,
+        ),
         Wish("one node", many, one, starts=True, nodes=on_node),
         Wish("one node where none has room", many, none, starts=False, nodes=on_node),
         Wish("one switch", both, ((PER_NODE, few), (many, many)), starts=True, nodes=at_switch),
@@ -91,44 +97,44 @@ def wishes(chance: Random) -> tuple[Wish, ...]:
     )
 
 
-def _granted(episode: Episode, draft: Draft, wish: Wish) -> NodeGrant:
-    asked = ask(episode, PLACEMENTS, {"state": _state(draft, wish)})
-    state, decisions = asked.body["state"], asked.told["decisions"]
+def _granted(episode: Episode, builder: StateBuilder, wish: Wish) -> NodeGrant:
+    exchange = ask(episode, PLACEMENTS, {"state": _state(builder, wish)})
+    state, decisions = exchange.body["state"], exchange.decision["decisions"]
     faults = tuple(Account(state).faults(decisions))
     started = [decision["placement"]["shares"] for decision in decisions if decision["verb"] == "start"]
     if faults or not started:
-        return NodeGrant(wish, None, faults, asked.answer)
+        return NodeGrant(wish, None, faults, exchange.answer)
     leaves = {node["id"]: node["switch"] for domain in state["domains"] for pool in domain["pools"]
               for node in pool["nodes"]}  # fmt: skip
-    held: dict[str, list[int]] = {}
+    by_switch: dict[str, list[int]] = {}
     for share in started[0]:
         for node in share["nodes"]:
-            held.setdefault(leaves[node["node"]], []).append(node["devices"])
-    return NodeGrant(wish, tuple(tuple(sorted(counts)) for counts in held.values()), faults, asked.answer)
+            by_switch.setdefault(leaves[node["node"]], []).append(node["devices"])
+    return NodeGrant(wish, tuple(tuple(sorted(counts)) for counts in by_switch.values()), faults, exchange.answer)
 
 
-def _state(draft: Draft, wish: Wish) -> "documents.SchedulingState":
+def _state(builder: StateBuilder, wish: Wish) -> "documents.SchedulingState":
     """One domain with free devices on its nodes as they are said to be; another is full."""
-    chance, profile = draft.chance, draft.name()
-    kind = draft.accelerator([profile], speed=1.0)
+    chance, profile = builder.chance, builder.name()
+    kind = builder.accelerator([profile], speed=1.0)
     nodes: list[documents.PoolNode] = [
-        {"id": draft.name(), "devices": PER_NODE, "free": free, "switch": leaf}
-        for leaf, row in zip(draft.names(len(wish.free)), wish.free, strict=True)
+        {"id": builder.name(), "devices": PER_NODE, "free": free, "switch": leaf}
+        for leaf, row in zip(builder.names(len(wish.free)), wish.free, strict=True)
         for free in row
     ]
-    full = draft.pool(kind, 2, switches=1)
+    full = builder.pool(kind, 2, switches=1)
     full["free"], full["nodes"] = 0, [{**node, "free": 0} for node in full["nodes"]]
-    domains = [draft.domain(_pool(kind, chance.sample(nodes, len(nodes)))), draft.domain(full)]
+    domains = [builder.domain(_pool(kind, chance.sample(nodes, len(nodes)))), builder.domain(full)]
     names = [domain["id"] for domain in domains]
     lasting = {"expected": 7200.0, "low": 3600.0, "high": 14400.0, "coverage": 0.8}
-    members: dict[str, Any] = {"duration": lasting, "submitted_at": instant(draft.now - 600)}
-    spec = draft.spec(profile, names[0], (wish.devices,) * 3, **members)
+    members: dict[str, Any] = {"duration": lasting, "submitted_at": instant(builder.now - 600)}
+    spec = builder.spec(profile, names[0], (wish.devices,) * 3, **members)
     del spec["communication"]
     if wish.sends:
         spec["communication"] = wish.sends
     if wish.nodes:
         spec["nodes"] = wish.nodes
-    return queued(draft.state([kind], domains, draft.mesh(names)), [spec])
+    return queued(builder.state([kind], domains, builder.mesh(names)), [spec])
 
 
 def _pool(kind: "documents.OfferedAccelerator", nodes: "list[documents.PoolNode]") -> "documents.ComputePool":

@@ -8,7 +8,14 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, alone, queued, take
+from kuayu_conformance.checks.scheduling.placement_requests import (
+    GIGABYTE,
+    PLACEMENTS,
+    StateBuilder,
+    alone,
+    queued,
+    take,
+)
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, holds
 
@@ -48,31 +55,31 @@ class WaitingJob:
 
 def observe(episode: Episode) -> tuple[WaitingJob, ...]:
     """Have large jobs wait, and newcomers come as soon as these may not overtake them any more."""
-    draft = Draft.of(episode)
-    return tuple(_waited(episode, draft) for _ in range(WINDOWS_FULL if episode.settings.full else WINDOWS_QUICK))
+    builder = StateBuilder.of(episode)
+    return tuple(_waited(episode, builder) for _ in range(WINDOWS_FULL if episode.settings.full else WINDOWS_QUICK))
 
 
-def _waited(episode: Episode, draft: Draft) -> WaitingJob:
-    chance, profile = draft.chance, draft.name()
-    kind, length = draft.accelerator([profile], speed=1.0), HOUR * chance.uniform(2.0, 20.0)
-    domain = draft.domain(draft.pool(kind, 2))
-    submitted, begun = draft.now - chance.uniform(600.0, HOUR), draft.now
-    large = _spec(draft, profile, domain["id"], 2 * NODE, length, submitted)
-    runs = _spec(draft, profile, domain["id"], NODE, 40 * HOUR, submitted - HOUR)
+def _waited(episode: Episode, builder: StateBuilder) -> WaitingJob:
+    chance, profile = builder.chance, builder.name()
+    kind, length = builder.accelerator([profile], speed=1.0), HOUR * chance.uniform(2.0, 20.0)
+    domain = builder.domain(builder.pool(kind, 2))
+    submitted, begun = builder.now - chance.uniform(600.0, HOUR), builder.now
+    large = _spec(builder, profile, domain["id"], 2 * NODE, length, submitted)
+    runs = _spec(builder, profile, domain["id"], NODE, 40 * HOUR, submitted - HOUR)
 
     def state(now: float, *, busy: bool, newcomer: bool) -> "documents.SchedulingState":
         """The large job waits, half of the devices may be held, and a job for the other half may have come."""
-        draft.now = now
+        builder.now = now
         pool: documents.ComputePool = {**domain["pools"][0]}
-        made = draft.state([kind], [{**domain, "pools": [pool]}], [])
+        base = builder.state([kind], [{**domain, "pools": [pool]}], [])
         if busy:
             placement = alone(domain["id"], pool, NODE)
             take(pool, placement["shares"][0])
             done = max(runs["duration"]["expected"] * NODE - HOUR * NODE, 0.0)
-            made["running"] = [{"spec": runs, "placement": placement, "phase": "running", "used": 1.0, "done": done,
+            base["running"] = [{"spec": runs, "placement": placement, "phase": "running", "used": 1.0, "done": done,
                                 "rate": float(NODE), "interrupted_at": instant(now - 60.0)}]  # fmt: skip
-        half = _spec(draft, profile, domain["id"], NODE, length, now - AFTER / 2)
-        return queued(made, [large, half] if newcomer else [large])
+        half = _spec(builder, profile, domain["id"], NODE, length, now - AFTER / 2)
+        return queued(base, [large, half] if newcomer else [large])
 
     first, second = (
         ask(episode, PLACEMENTS, {"state": state(begun + later, busy=True, newcomer=False), "explain": True})
@@ -83,29 +90,31 @@ def _waited(episode: Episode, draft: Draft) -> WaitingJob:
     if bounds[0] is not None and bounds[0] - submitted <= max(WEEK, LENGTHS * length):
         now = max(bounds[0] + AFTER, begun)
         for what, busy in (("all devices are free", False), ("half of the devices are free", True)):
-            asked = ask(episode, PLACEMENTS, {"state": state(now, busy=busy, newcomer=True)})
-            decisions = asked.told["decisions"]
-            faults = tuple(Account(asked.body["state"]).faults(decisions))
+            exchange = ask(episode, PLACEMENTS, {"state": state(now, busy=busy, newcomer=True)})
+            decisions = exchange.decision["decisions"]
+            faults = tuple(Account(exchange.body["state"]).faults(decisions))
             started = {decision["job"] for decision in decisions if decision["verb"] == "start"}
-            after.append((what, large["id"] in started, bool(started - {large["id"]}), faults, asked.answer))
+            after.append((what, large["id"] in started, bool(started - {large["id"]}), faults, exchange.answer))
     return WaitingJob(submitted, length, bounds, (first.answer, second.answer), tuple(after))
 
 
-def _spec(draft: Draft, profile: str, home: str, devices: int, length: float, submitted: float) -> "documents.JobSpec":
+def _spec(
+    builder: StateBuilder, profile: str, home: str, devices: int, length: float, submitted: float
+) -> "documents.JobSpec":
     members: dict[str, Any] = {
         "duration": {"expected": length, "low": length / 2, "high": 2 * length, "coverage": 0.8},
         "submitted_at": instant(submitted),
-        "data": [{"id": draft.name(), "size": GIGABYTE, "domains": [home]}],
+        "data": [{"id": builder.name(), "size": GIGABYTE, "domains": [home]}],
     }
-    return draft.spec(profile, home, (devices,) * 3, **members)
+    return builder.spec(profile, home, (devices,) * 3, **members)
 
 
-def _bound(asked: DecisionExchange, spec: "documents.JobSpec") -> float | None:
+def _bound(exchange: DecisionExchange, spec: "documents.JobSpec") -> float | None:
     """Until when a job may be overtaken, as its explanation says."""
-    told: Mapping[str, Any] = next(
-        (decision for decision in asked.told["decisions"] if decision["job"] == spec["id"]), {}
+    mine: Mapping[str, Any] = next(
+        (decision for decision in exchange.decision["decisions"] if decision["job"] == spec["id"]), {}
     )
-    return seconds_of(told.get("explanation", {}).get("overtaken_until"))
+    return seconds_of(mine.get("explanation", {}).get("overtaken_until"))
 
 
 def judge(observation: tuple[WaitingJob, ...]) -> Iterable[Finding]:
@@ -114,9 +123,9 @@ def judge(observation: tuple[WaitingJob, ...]) -> Iterable[Finding]:
         first, second = entry.bounds
         latest = max(WEEK, LENGTHS * entry.length)
         expected = f"a large job waits: until when it may be overtaken, within {latest:.0f} s after it was submitted"
-        told = "nothing" if first is None else f"{first - entry.submitted:.0f} s"
+        bound = "nothing" if first is None else f"{first - entry.submitted:.0f} s"
         fine = first is not None and first - entry.submitted <= latest
-        yield holds(OVERTAKEN, fine, expected, told, entry.answers[0])
+        yield holds(OVERTAKEN, fine, expected, bound, entry.answers[0])
         if first is None or not fine:
             continue
         stays = second is not None and abs(second - first) <= SLACK

@@ -18,7 +18,7 @@ from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling import cluster as sch_scene
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, GIGABYTE, Draft, queued, unnamed
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, GIGABYTE, StateBuilder, queued, unnamed
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
@@ -48,27 +48,27 @@ class Solution:
     """
 
     stated: Ends
-    found: Ends
+    ends: Ends
     faults: tuple[str, ...]
 
 
-def small(draft: Draft, jobs: int) -> "documents.SchedulingState":
+def small(builder: StateBuilder, jobs: int) -> "documents.SchedulingState":
     """A state of five domains of one node in which few jobs wait, most at one place; one is larger than any domain."""
-    chance, profile = draft.chance, draft.name()
-    kinds = [draft.accelerator([profile], speed=1.0), draft.accelerator([profile])]
-    domains = [draft.domain(draft.pool(chance.choice(kinds), 1)) for _ in range(5)]
+    chance, profile = builder.chance, builder.name()
+    kinds = [builder.accelerator([profile], speed=1.0), builder.accelerator([profile])]
+    domains = [builder.domain(builder.pool(chance.choice(kinds), 1)) for _ in range(5)]
     names = [domain["id"] for domain in domains]
     specs = []
     for number in range(jobs):
         home = names[0] if chance.random() < 0.7 else chance.choice(names)
         devices = chance.choice((4, 8, 8)) if number else 12
         spread = {"split_modes": ["none", "periodic"]} if not number else {}
-        spec = draft.spec(profile, home, (min(devices, 8), devices, devices), **spread)
+        spec = builder.spec(profile, home, (min(devices, 8), devices, devices), **spread)
         lasting = chance.uniform(3000.0, 9000.0)
         spec["duration"] = {"expected": lasting, "low": lasting / 2, "high": lasting * 2, "coverage": 0.8}
         spec["data"][0]["size"] = chance.uniform(50.0, 1500.0) * GIGABYTE
         specs.append(spec)
-    return queued(draft.state(kinds, domains, draft.mesh(names, (2.0, 20.0))), specs)
+    return queued(builder.state(kinds, domains, builder.mesh(names, (2.0, 20.0))), specs)
 
 
 def exact(state: "documents.SchedulingState") -> tuple[Ends, ...]:
@@ -85,24 +85,24 @@ def exact(state: "documents.SchedulingState") -> tuple[Ends, ...]:
 
 @lru_cache(64)
 def _exact(state: str) -> tuple[Ends, ...]:
-    kept = Cache("fronts", [bounds, sch_scene])
-    if (ends := kept.get([state, SLOT])) is None:
-        scene = ClusterState(json.loads(state))
-        points = bounds.front(bounds.instance(scene.map, scene.load, scene.law, SLOT))
+    cache = Cache("fronts", [bounds, sch_scene])
+    if (ends := cache.get([state, SLOT])) is None:
+        cluster = ClusterState(json.loads(state))
+        points = bounds.front(bounds.instance(cluster.map, cluster.load, cluster.law, SLOT))
         ends = [(point.period, point.money) for point in points]
-        kept.put([state, SLOT], ends)
+        cache.put([state, SLOT], ends)
     return tuple((period, money) for period, money in ends)
 
 
-def solutions(state: "documents.SchedulingState", told: "Sequence[documents.ParetoSolution]") -> Iterator[Solution]:
+def solutions(state: "documents.SchedulingState", rows: "Sequence[documents.ParetoSolution]") -> Iterator[Solution]:
     """Solutions of an answer, computed again."""
-    account, scene = Account(state), ClusterState(state)
-    for entry in told:
+    account, cluster = Account(state), ClusterState(state)
+    for entry in rows:
         stated = entry["mean_period"], entry["communication_cost"]
-        faults, found = tuple(_faults(entry, account, state)), (inf, inf)
+        faults, ends = tuple(_faults(entry, account, state)), (inf, inf)
         if not faults:
-            found, faults = _run(entry, scene, account)
-        yield Solution(stated, (inf, inf) if faults else found, faults)
+            ends, faults = _run(entry, cluster, account)
+        yield Solution(stated, (inf, inf) if faults else ends, faults)
 
 
 def _faults(
@@ -121,12 +121,12 @@ def _faults(
             yield f"{row['job']}: {fault}"
 
 
-def _run(solution: "documents.ParetoSolution", scene: ClusterState, account: Account) -> tuple[Ends, tuple[str, ...]]:
+def _run(solution: "documents.ParetoSolution", cluster: ClusterState, account: Account) -> tuple[Ends, tuple[str, ...]]:
     """Ends of a solution, and pools that it fills more than they are large."""
-    held: dict[tuple[str, str, int], int] = {}
+    devices_in_use: dict[tuple[str, str, int], int] = {}
     period, money = 0.0, 0.0
     for row in solution["jobs"]:
-        course = scene.course(account.waiting[row["job"]], row["placement"])
+        course = cluster.course(account.waiting[row["job"]], row["placement"])
         if course.seconds == inf:
             return (inf, inf), (f"{row['job']} never comes to an end",)
         period += (row["start"] + course.seconds) / len(solution["jobs"])
@@ -135,26 +135,26 @@ def _run(solution: "documents.ParetoSolution", scene: ClusterState, account: Acc
         for share in row["placement"]["shares"]:
             for slot in range(first, first + max(1, ceil(course.seconds / SLOT - _HAIR))):
                 position = share["domain"], share["accelerator"], slot
-                held[position] = held.get(position, 0) + share["devices"]
+                devices_in_use[position] = devices_in_use.get(position, 0) + share["devices"]
     over = [
         place
-        for place, devices in held.items()
-        if devices > scene.pool({"domain": place[0], "accelerator": place[1], "devices": devices})["free"]
+        for place, devices in devices_in_use.items()
+        if devices > cluster.pool({"domain": place[0], "accelerator": place[1], "devices": devices})["free"]
     ]
-    faults = tuple(f"{held[item]} devices of {item[1]} in {item[0]} in slot {item[2]}" for item in over[:3])
+    faults = tuple(f"{devices_in_use[item]} devices of {item[1]} in {item[0]} in slot {item[2]}" for item in over[:3])
     return (period, money), faults
 
 
-def coverage(points: Sequence[Ends], found: Sequence[Ends]) -> float:
+def coverage(points: Sequence[Ends], ends: Sequence[Ends]) -> float:
     """Share of points that are reached: by a schedule that is at most a hundredth worse in either end."""
     crumb = NEAR * NEAR * max(money for _, money in points)
     reached = [
-        any(p <= period * (1 + NEAR) and m <= money * (1 + NEAR) + crumb for p, m in found) for period, money in points
+        any(p <= period * (1 + NEAR) and m <= money * (1 + NEAR) + crumb for p, m in ends) for period, money in points
     ]
     return sum(reached) / len(points)
 
 
-def hypervolume(points: Sequence[Ends], found: Sequence[Ends]) -> float:
+def hypervolume(points: Sequence[Ends], ends: Sequence[Ends]) -> float:
     """Area that schedules leave behind them over that of the exact front; more than one where they have more ways.
 
     It is measured from a tenth beyond the worst ends of the exact front (E. Zitzler, L. Thiele, "Multiobjective
@@ -164,7 +164,7 @@ def hypervolume(points: Sequence[Ends], found: Sequence[Ends]) -> float:
     corner = tuple(
         max(end) + 0.1 * (max(end) - min(end)) + _HAIR * max(end) or 1.0 for end in zip(*points, strict=True)
     )
-    return _area(found, corner) / _area(points, corner)
+    return _area(ends, corner) / _area(points, corner)
 
 
 def _area(points: Sequence[Ends], corner: Sequence[float]) -> float:
@@ -176,7 +176,7 @@ def _area(points: Sequence[Ends], corner: Sequence[float]) -> float:
     return area
 
 
-def distance(points: Sequence[Ends], found: Sequence[Ends]) -> float:
+def distance(points: Sequence[Ends], ends: Sequence[Ends]) -> float:
     """IGD+: how far schedules are from points of the exact front on average, in parts of its extent; nought is best.
 
     Only what is worse counts (H. Ishibuchi et al., "Modified distance calculation in generational distance and inverted
@@ -185,7 +185,7 @@ def distance(points: Sequence[Ends], found: Sequence[Ends]) -> float:
     extents = [max(max(end) - min(end), _HAIR * max(end)) or 1.0 for end in zip(*points, strict=True)]
     apart = [
         min((sum((max(0.0, e - p) / x) ** 2 for e, p, x in zip(entry, point, extents, strict=True)) ** 0.5
-             for entry in found), default=inf)
+             for entry in ends), default=inf)
         for point in points
     ]  # fmt: skip
     return sum(apart) / len(apart)
@@ -218,24 +218,24 @@ class Instance:
     answer: Answer
 
     @property
-    def found(self) -> list[Ends]:
+    def ends(self) -> list[Ends]:
         """Ends of what can be carried out."""
-        return [solution.found for solution in self.solutions or () if not solution.faults]
+        return [solution.ends for solution in self.solutions or () if not solution.faults]
 
 
 def observe(episode: Episode) -> tuple[Instance, ...]:
     """Ask for the fronts of small instances, and find the exact ones."""
-    draft = Draft.of(episode)
-    made = []
+    builder = StateBuilder.of(episode)
+    instances = []
     for jobs in INSTANCES_FULL if episode.settings.full else INSTANCES_QUICK:
-        state = small(draft, jobs)
+        state = small(builder, jobs)
         body = {"state": state, "slot": SLOT, "solutions": MAX_SOLUTIONS}
         answer = episode.ask_patiently("POST", FRONTS, body)
         front = is_answer(FRONTS, answer)
-        told = tuple(solutions(state, answer.json["solutions"])) if front else None
+        solved = tuple(solutions(state, answer.json["solutions"])) if front else None
         echoed = front and answer.json["revision"] == state["revision"]
-        made.append(Instance(jobs, exact(state), told, echoed, answer))
-    return tuple(made)
+        instances.append(Instance(jobs, exact(state), solved, echoed, answer))
+    return tuple(instances)
 
 
 def judge(observation: tuple[Instance, ...]) -> Iterable[Finding]:
@@ -250,21 +250,29 @@ def judge(observation: tuple[Instance, ...]) -> Iterable[Finding]:
     yield _covered(observation)
 
 
-def _sound(each: Instance) -> Iterator[Claim]:
-    told = each.solutions or ()
-    what = f"a front of {each.jobs} jobs"
-    wrong = [fault for solution in told for fault in solution.faults]
-    yield holds("SCH-014", not wrong, f"{what}: schedules that can be carried out", wrong[:3], each.answer)
-    off = [f"{solution.stated} stated, {solution.found} found" for solution in told if _off(solution, each.points)]
-    yield holds("SCH-014", not off, f"{what}: the ends that its schedules have", off[:3], each.answer)
+def _sound(instance: Instance) -> Iterator[Claim]:
+    front_solutions = instance.solutions or ()
+    what = f"a front of {instance.jobs} jobs"
+    wrong = [fault for solution in front_solutions for fault in solution.faults]
+    yield holds("SCH-014", not wrong, f"{what}: schedules that can be carried out", wrong[:3], instance.answer)
+    off = [
+        f"{solution.stated} stated, {solution.ends} found"
+        for solution in front_solutions
+        if _off(solution, instance.points)
+    ]
+    yield holds("SCH-014", not off, f"{what}: the ends that its schedules have", off[:3], instance.answer)
     yield holds(
-        "SCH-014", 0 < len(told) <= MAX_SOLUTIONS, f"{what}: one to {MAX_SOLUTIONS} solutions", len(told), each.answer
+        "SCH-014",
+        0 < len(front_solutions) <= MAX_SOLUTIONS,
+        f"{what}: one to {MAX_SOLUTIONS} solutions",
+        len(front_solutions),
+        instance.answer,
     )
-    yield holds("SCH-014", each.revision, f"{what}: the revision of its state", each.revision, each.answer)
-    stated = [solution.stated for solution in told]
+    yield holds("SCH-014", instance.revision, f"{what}: the revision of its state", instance.revision, instance.answer)
+    stated = [solution.stated for solution in front_solutions]
     ordered = all(one[0] <= other[0] and one[1] >= other[1] and one != other for one, other in pairwise(stated))
     expected = f"{what}: from the quickest to the cheapest, none beaten in both ends"
-    yield holds("SCH-014", ordered, expected, stated[:8], each.answer)
+    yield holds("SCH-014", ordered, expected, stated[:8], instance.answer)
 
 
 def _off(solution: Solution, points: Sequence[Ends]) -> bool:
@@ -272,22 +280,22 @@ def _off(solution: Solution, points: Sequence[Ends]) -> bool:
     if solution.faults:
         return False
     crumb = NEAR * NEAR * max(money for _, money in points)
-    (period, money), (found_period, found_money) = solution.stated, solution.found
+    (period, money), (found_period, found_money) = solution.stated, solution.ends
     return abs(period - found_period) > NEAR * found_period or abs(money - found_money) > NEAR * found_money + crumb
 
 
 def _covered(observation: Sequence[Instance]) -> Figure:
-    shares = [[coverage(item.points, item.found)] for item in observation]
+    shares = [[coverage(item.points, item.ends)] for item in observation]
     estimate = sum(share for (share,) in shares) / len(shares)
     missed = [
         holds(
             "SCH-001",
             False,
-            f"all {len(each.points)} points of {each.jobs} jobs",
-            f"{share:.0%} of them; {len(each.found)} schedules, {each.found[:4]} against {each.points[:4]}",
-            each.answer,
+            f"all {len(instance.points)} points of {instance.jobs} jobs",
+            f"{share:.0%} of them; {len(instance.ends)} schedules, {instance.ends[:4]} against {instance.points[:4]}",
+            instance.answer,
         )
-        for each, (share,) in zip(observation, shares, strict=True)
+        for instance, (share,) in zip(observation, shares, strict=True)
         if share < 1
     ]
     sizes = sorted({entry.jobs for entry in observation})
@@ -306,7 +314,7 @@ def _covered(observation: Sequence[Instance]) -> Figure:
 
 
 def _part(observation: Sequence[Instance], jobs: int) -> PartFigure:
-    shares = [[coverage(entry.points, entry.found)] for entry in observation if entry.jobs == jobs]
+    shares = [[coverage(entry.points, entry.ends)] for entry in observation if entry.jobs == jobs]
     bound = mean_lower_bound(shares, f"SCH-001 {jobs}") if len(shares) > 1 else None
     return PartFigure(f"{jobs} jobs", sum(share for (share,) in shares) / len(shares), bound, len(shares))
 
@@ -316,10 +324,10 @@ def _table(observation: Sequence[Instance]) -> ReportTable:
         [
             f"{number}: {entry.jobs} jobs",
             str(len(entry.points)),
-            str(len(entry.found)),
-            f"{coverage(entry.points, entry.found):.1%}",
-            f"{hypervolume(entry.points, entry.found):.4f}",
-            _short(distance(entry.points, entry.found)),
+            str(len(entry.ends)),
+            f"{coverage(entry.points, entry.ends):.1%}",
+            f"{hypervolume(entry.points, entry.ends):.4f}",
+            _short(distance(entry.points, entry.ends)),
         ]
         for number, entry in enumerate(observation, 1)
     ]
@@ -331,10 +339,10 @@ def _short(figure: float) -> str:
     return "–" if figure == inf else f"{figure:.4f}"
 
 
-def _plot(each: Instance, number: int) -> ReportPlot:
-    series = {"exact": each.points, "answer": tuple(sorted(end for end in each.found if isfinite(sum(end))))}
+def _plot(instance: Instance, number: int) -> ReportPlot:
+    series = {"exact": instance.points, "answer": tuple(sorted(end for end in instance.ends if isfinite(sum(end))))}
     return ReportPlot(
-        title=f"Front of instance {number}, {each.jobs} jobs",
+        title=f"Front of instance {number}, {instance.jobs} jobs",
         kind=PlotKind.lines,
         x_label="mean period, h",
         y_label="communication cost",

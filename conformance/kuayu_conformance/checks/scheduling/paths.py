@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 from math import inf
 from typing import TYPE_CHECKING
 
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABIT, GIGABYTE, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABIT, GIGABYTE, StateBuilder
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -16,32 +16,32 @@ HAIR = 1e-6
 """Share of a figure that rounding may take."""
 
 
-def grid(draft: Draft, demands: int, *, domains: int = 6, limits: bool = True) -> "documents.RouteRequest":
+def grid(builder: StateBuilder, demands: int, *, domains: int = 6, limits: bool = True) -> "documents.RouteRequest":
     """A request for routes: domains hang on exchanges, two each, and exchanges on each other."""
-    chance = draft.chance
-    names, exchanges = draft.names(domains), draft.names(4)
+    chance = builder.chance
+    names, exchanges = builder.names(domains), builder.names(4)
     position = {place: (chance.uniform(0.05, 1.0), chance.uniform(0.05, 1.0)) for place in (*names, *exchanges)}
     pairs = [pair for name in names for exchange in chance.sample(exchanges, 2)
              for pair in ((name, exchange), (exchange, name))]  # fmt: skip
-    links = [draft.link(one, other, position[one], position[other], (2.0, 40.0)) for one, other in pairs]
+    links = [builder.link(one, other, position[one], position[other], (2.0, 40.0)) for one, other in pairs]
     links += [
-        draft.link(one, other, position[one], position[other], (10.0, 100.0))
+        builder.link(one, other, position[one], position[other], (10.0, 100.0))
         for one, other in permutations(exchanges, 2)
     ]
     return {
-        "revision": {"epoch": draft.epoch, "number": chance.randrange(1_000_000)},
+        "revision": {"epoch": builder.epoch, "number": chance.randrange(1_000_000)},
         "links": links,
-        "demands": [_demand(draft, names, limits=limits) for _ in range(demands)],
+        "demands": [_demand(builder, names, limits=limits) for _ in range(demands)],
     }
 
 
-def _demand(draft: Draft, names: Sequence[str], *, limits: bool) -> "documents.RouteDemand":
+def _demand(builder: StateBuilder, names: Sequence[str], *, limits: bool) -> "documents.RouteDemand":
     """From one or two domains to one to three others; now and then one of them has it already."""
-    chance = draft.chance
+    chance = builder.chance
     drawn = chance.sample(names, 5)
     sources, targets = drawn[: chance.choice((1, 1, 2))], drawn[2 : 2 + chance.choice((1, 2, 3))]
     demand: documents.RouteDemand = {
-        "id": draft.name(),
+        "id": builder.name(),
         "sources": sources,
         "targets": targets,
         "size": chance.uniform(10.0, 5000.0) * GIGABYTE,
@@ -105,15 +105,15 @@ class Roads:
 
     def nearest(self, demand: "documents.RouteDemand") -> list[str]:
         """The path of the shortest round trip to the nearest end; nothing where there is none."""
-        return self._best(demand, lambda found, ends: found + self._links[ends]["round_trip_time"])
+        return self._best(demand, lambda total, ends: total + self._links[ends]["round_trip_time"])
 
     def cheapest(self, demand: "documents.RouteDemand") -> list[str]:
         """The path of the lowest tariff."""
-        return self._best(demand, lambda found, ends: found + self._links[ends]["tariff"])
+        return self._best(demand, lambda total, ends: total + self._links[ends]["tariff"])
 
     def widest(self, demand: "documents.RouteDemand") -> list[str]:
         """The path with the most room."""
-        return self._best(demand, lambda found, ends: max(found, -self._left[ends]), -inf)
+        return self._best(demand, lambda worst, ends: max(worst, -self._left[ends]), -inf)
 
     def _best(
         self, demand: "documents.RouteDemand", grown: Callable[[float, tuple[str, str]], float], least: float = 0.0

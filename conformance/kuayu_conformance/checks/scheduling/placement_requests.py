@@ -29,16 +29,16 @@ PRICES: "Mapping[documents.PurchaseOption, float]" = {"reserved": 0.0, "on_deman
 """Prices of the ways of buying over that on demand."""
 
 NAME = re.compile(r'"([a-h][0-9a-f]{10})"')
-"""A name that a :class:`Draft` gives, in JSON."""
+"""A name that a :class:`StateBuilder` gives, in JSON."""
 
 
 def unnamed(state: "documents.SchedulingState") -> str:
     """A state as JSON, names numbered as they come: the same for all states that differ in nothing else."""
     numbers: dict[str, int] = {}
-    return NAME.sub(lambda found: f'"{numbers.setdefault(found[1], len(numbers))}"', json.dumps(state))
+    return NAME.sub(lambda match: f'"{numbers.setdefault(match[1], len(numbers))}"', json.dumps(state))
 
 
-class Draft:
+class StateBuilder:
     """Draws the parts of a state.
 
     Attributes:
@@ -54,7 +54,7 @@ class Draft:
         self._names: set[str] = set()
 
     @classmethod
-    def of(cls, episode: Episode) -> "Draft":
+    def of(cls, episode: Episode) -> "StateBuilder":
         """One that draws from the episode's random numbers."""
         return cls(episode.random, episode.naming)
 
@@ -108,29 +108,29 @@ class Draft:
     ) -> "documents.ComputePool":
         """A pool of which everything is free; its nodes hang on so many switches, or are not told."""
         devices = nodes * per_node
-        made: documents.ComputePool = {
+        body: documents.ComputePool = {
             "accelerator": accelerator["id"], "devices": devices, "free": devices, "devices_per_node": per_node,
         }  # fmt: skip
         if switches:
             leaves = self.names(switches)
-            made["nodes"] = [
+            body["nodes"] = [
                 {"id": self.name(), "devices": per_node, "free": per_node, "switch": leaves[number % switches]}
                 for number in range(nodes)
             ]
-        return made
+        return body
 
     def offers(
         self, pool: "documents.ComputePool", price: float, parts: "Mapping[documents.PurchaseOption, float]"
     ) -> None:
         """Have a pool bought: part of its free devices by way of buying, at prices that follow that on demand."""
         pool["offers"] = []
-        for way, part in parts.items():
+        for purchase, part in parts.items():
             offer: documents.CapacityOffer = {
-                "purchase": way,
+                "purchase": purchase,
                 "devices": int(part * pool["free"]),
-                "price": price * PRICES[way],
+                "price": price * PRICES[purchase],
             }
-            if way == "spot":
+            if purchase == "spot":
                 offer["interruption_rate"] = 0.02
             pool["offers"].append(offer)
 
@@ -146,7 +146,7 @@ class Draft:
         ]
 
     def link(
-        self, source: str, target: str, here: tuple[float, float], there: tuple[float, float],
+        self, source: str, target: str, source_position: tuple[float, float], target_position: tuple[float, float],
         gigabits: tuple[float, float],
     ) -> "documents.PathLink":  # fmt: skip
         """A link over a distance."""
@@ -156,7 +156,8 @@ class Draft:
             "target": target,
             "bandwidth": bandwidth,
             "available": bandwidth * self.chance.uniform(0.4, 1.0),
-            "round_trip_time": FARTHEST * hypot(here[0] - there[0], here[1] - there[1]),
+            "round_trip_time": FARTHEST
+            * hypot(source_position[0] - target_position[0], source_position[1] - target_position[1]),
             "tariff": self.chance.uniform(2e-11, 2e-10),
         }
 
@@ -209,7 +210,7 @@ def alone(domain: str, pool: "documents.ComputePool", devices: int) -> "document
 
 
 def occupied(
-    draft: Draft,
+    builder: StateBuilder,
     state: "documents.SchedulingState",
     part: float,
     spec_of: "Callable[[str, int], documents.JobSpec]",
@@ -217,7 +218,7 @@ def occupied(
     """The state with jobs that run on about a part of each pool, in pieces of one device to all of a node.
 
     Args:
-        draft: Draws them.
+        builder: Draws them.
         state: Free so far; its pools are changed.
         part: Of the devices.
         spec_of: What a job asks for, by home and devices.
@@ -226,11 +227,11 @@ def occupied(
     for domain in state["domains"]:
         for pool in domain["pools"]:
             while pool["free"] > (1.0 - part) * pool["devices"]:
-                devices = min(pool["free"], draft.chance.choice((1, 2, 4, 8, 8)))
+                devices = min(pool["free"], builder.chance.choice((1, 2, 4, 8, 8)))
                 placement = alone(domain["id"], pool, devices)
                 take(pool, placement["shares"][0])
                 spec = spec_of(domain["id"], devices)
-                done = draft.chance.uniform(0.0, 0.9) * spec["duration"]["expected"] * devices
+                done = builder.chance.uniform(0.0, 0.9) * spec["duration"]["expected"] * devices
                 running.append({"spec": spec, "placement": placement, "phase": "running", "done": done,
                                 "used": 1.0, "rate": float(devices)})  # fmt: skip
     return {**state, "running": running}
@@ -239,9 +240,9 @@ def occupied(
 def take(pool: "documents.ComputePool", share: "documents.DomainShare") -> None:
     """Take the devices of a share out of what a pool has free."""
     pool["free"] -= share["devices"]
-    held = {entry["node"]: entry["devices"] for entry in share.get("nodes", [])}
+    devices_by_node = {entry["node"]: entry["devices"] for entry in share.get("nodes", [])}
     for node in pool.get("nodes", []):
-        node["free"] -= held.get(node["id"], 0)
+        node["free"] -= devices_by_node.get(node["id"], 0)
     for offer in pool.get("offers", []):
         bought = share["devices"] if offer["purchase"] == share.get("purchase") else 0
         offer["devices"] = min(offer["devices"] - bought, pool["free"])

@@ -18,14 +18,13 @@ SEED = "reference load {}"
 """Of a window, by its number."""
 
 
-def found(source: str, windows: int = WINDOWS) -> dict[str, Any]:
+def search(source: str, windows: int = WINDOWS) -> dict[str, Any]:
     """The reference load of a source, and how B1 serves at loads around it; stops above where it no longer does."""
     from kuayu_conformance.caching import Cache
     from kuayu_conformance.checks.scheduling import scores as sch_scores
     from kuayu_conformance.checks.scheduling.kpis import SERVED, sustained
     from kuayu_conformance.checks.scheduling.scores import Bounds, Score, Window
-    from kuayu_conformance.testbed.scheduling.digests import digest_of
-    from kuayu_conformance.testbed.scheduling.scenarios import Cell, scenario
+    from kuayu_conformance.testbed.scheduling.scenarios import Cell, digest_of, scenario
     from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
 
     cache_ = Cache("scheduling", [sch_scores])
@@ -61,7 +60,7 @@ def main(source: str) -> int:
     """Write what was found, and print it."""
     path = Path(__file__).with_name(LOADS_FILE)
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    known[source] = found(source)
+    known[source] = search(source)
     text = json.dumps(dict(sorted(known.items())), indent=1) + "\n"
     path.write_text(text, "utf-8")
     sys.stdout.write(json.dumps(known[source], indent=1) + "\n")

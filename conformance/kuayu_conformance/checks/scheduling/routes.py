@@ -9,7 +9,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.paths import BITS, HAIR, Roads, congested, grid
-from kuayu_conformance.checks.scheduling.placement_requests import ROUTES, Draft
+from kuayu_conformance.checks.scheduling.placement_requests import ROUTES, StateBuilder
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 
@@ -67,27 +67,34 @@ class RouteAnswers:
 
 def observe(episode: Episode) -> RouteAnswers:
     """Ask for routes of many demands at once, then of one at a time under several weights."""
-    draft, full = Draft.of(episode), episode.settings.full
+    builder, full = StateBuilder.of(episode), episode.settings.full
     batches = []
     for number in range(BATCHES_FULL if full else BATCHES_QUICK):
-        asked = ask(episode, ROUTES, grid(draft, demands=40 if number else 8))
-        batches.append(Batch(len(asked.body["demands"]), len(asked.told["routes"]), tuple(faults(asked)), asked.answer))
+        exchange = ask(episode, ROUTES, grid(builder, demands=40 if number else 8))
+        batches.append(
+            Batch(
+                len(exchange.body["demands"]),
+                len(exchange.decision["routes"]),
+                tuple(faults(exchange)),
+                exchange.answer,
+            )
+        )
     alone = []
     for _ in range(ALONE_FULL if full else ALONE_QUICK):
-        body = grid(draft, demands=1, limits=False)
+        body = grid(builder, demands=1, limits=False)
         for weights in WEIGHTS:
-            asked = ask(episode, ROUTES, body if weights is None else {**body, "weights": weights})
-            batches.append(Batch(1, len(asked.told["routes"]), tuple(faults(asked)), asked.answer))
-            alone.append(_alone(asked))
+            exchange = ask(episode, ROUTES, body if weights is None else {**body, "weights": weights})
+            batches.append(Batch(1, len(exchange.decision["routes"]), tuple(faults(exchange)), exchange.answer))
+            alone.append(_alone(exchange))
     return RouteAnswers(tuple(batches), tuple(alone))
 
 
-def faults(asked: DecisionExchange) -> Iterator[str]:
+def faults(exchange: DecisionExchange) -> Iterator[str]:
     """What is wrong with routes."""
-    demands = {demand["id"]: demand for demand in asked.body["demands"]}
-    routes, unserved = asked.told["routes"], asked.told["unserved"]
-    if asked.told["revision"] != asked.body["revision"]:
-        yield f"revision {asked.told['revision']}"
+    demands = {demand["id"]: demand for demand in exchange.body["demands"]}
+    routes, unserved = exchange.decision["routes"], exchange.decision["unserved"]
+    if exchange.decision["revision"] != exchange.body["revision"]:
+        yield f"revision {exchange.decision['revision']}"
     named = Counter([*(route["demand"] for route in routes), *unserved])
     yield from (f"{name} is named {named[name]} times" for name in demands if named[name] != 1)
     if foreign := set(named) - set(demands):
@@ -96,12 +103,12 @@ def faults(asked: DecisionExchange) -> Iterator[str]:
     order = list(demands)
     if (said := [order.index(route["demand"]) for route in routes]) != sorted(said):
         yield "routes are not in the order of their demands"
-    roads = Roads(asked.body["links"])
+    roads = Roads(exchange.body["links"])
     wrong = [fault for route in routes for fault in _faults_of(route, demands[route["demand"]], roads)]
     yield from wrong
-    yield from congested(asked.body["links"], routes)
+    yield from congested(exchange.body["links"], routes)
     if not wrong:
-        yield from _neglected([demands[name] for name in unserved], roads, Roads(asked.body["links"], routes))
+        yield from _neglected([demands[name] for name in unserved], roads, Roads(exchange.body["links"], routes))
 
 
 def _faults_of(route: "documents.Route", demand: "documents.RouteDemand", roads: Roads) -> Iterator[str]:
@@ -140,20 +147,20 @@ def _neglected(unserved: "Iterable[documents.RouteDemand]", whole: Roads, left: 
             yield f"{demand['id']} is not served, although {path} has {left.room(path):.6g} bit/s"
 
 
-def _alone(asked: DecisionExchange) -> SingleDemand:
-    (demand,) = asked.body["demands"]
-    roads = Roads(asked.body["links"])
+def _alone(exchange: DecisionExchange) -> SingleDemand:
+    (demand,) = exchange.body["demands"]
+    roads = Roads(exchange.body["links"])
     near, size = roads.nearest(demand), demand["size"] * BITS
-    routes = [route for route in asked.told["routes"] if route["demand"] == demand["id"]]
+    routes = [route for route in exchange.decision["routes"] if route["demand"] == demand["id"]]
     route: Mapping[str, Any] = routes[0] if routes else {"path": [], "bandwidth": 0.0}
     usable = roads.joined(route["path"]) and route["bandwidth"] > 0.0
     return SingleDemand(
-        next(iter(asked.body.get("weights", {})), ""),
+        next(iter(exchange.body.get("weights", {})), ""),
         size / route["bandwidth"] if usable else None,
         size * roads.tariff(route["path"]) if usable else 0.0,
         size / roads.room(near),
         size * roads.tariff(near),
-        asked.answer,
+        exchange.answer,
     )
 
 
@@ -177,8 +184,8 @@ def _together(alone: SingleDemand) -> Claim:
     worse = {"period": slower, "communication": dearer, "": slower and dearer}[alone.weights]
     counts = {"period": "time counts", "communication": "money counts", "": "nothing is said to count"}[alone.weights]
     near = f"{alone.near_seconds:.6g} s and {alone.near_money:.6g} to the nearest end by the shortest path"
-    found = f"{alone.seconds:.6g} s and {alone.money:.6g}"
-    return holds("SCH-016", not worse, f"where {counts}, no worse than {near}", found, alone.answer)
+    observed = f"{alone.seconds:.6g} s and {alone.money:.6g}"
+    return holds("SCH-016", not worse, f"where {counts}, no worse than {near}", observed, alone.answer)
 
 
 CHECK = Check("sch_routes", ("SCH-016",), observe, judge)

@@ -9,7 +9,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, PLANS, Draft, queued
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, PLANS, StateBuilder, queued
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import clustered_mean, mean_upper_bound
@@ -62,49 +62,49 @@ class PlanOutcome:
 
 def observe(episode: Episode) -> tuple[PlanOutcome, ...]:
     """Have jobs started by shares that are drawn, then by those that the service plans."""
-    draft = Draft.of(episode)
-    made = []
+    builder = StateBuilder.of(episode)
+    outcomes = []
     for _ in range(PLANS_FULL if episode.settings.full else PLANS_QUICK):
-        profiles = draft.names(2)
-        state = roomy(draft, profiles, [draft.accelerator(profiles) for _ in range(3)])
-        made.append(_allocated(episode, OPERATOR, state, _drawn(draft, state)))
-        speeds = [1.0, draft.chance.uniform(0.8, 1.0), draft.chance.uniform(1.0, 1.25)]
-        state = roomy(draft, profiles[:1], [draft.accelerator(profiles[:1], speed=speed) for speed in speeds])
+        profiles = builder.names(2)
+        state = roomy(builder, profiles, [builder.accelerator(profiles) for _ in range(3)])
+        outcomes.append(_allocated(episode, OPERATOR, state, _drawn(builder, state)))
+        speeds = [1.0, builder.chance.uniform(0.8, 1.0), builder.chance.uniform(1.0, 1.25)]
+        state = roomy(builder, profiles[:1], [builder.accelerator(profiles[:1], speed=speed) for speed in speeds])
         plan = episode.ask_patiently("POST", PLANS, {"state": state, "horizon": 3600.0})
         if is_answer(PLANS, plan) and plan.json["shares"]:
-            made.append(_allocated(episode, OWN, state, plan.json["shares"]))
+            outcomes.append(_allocated(episode, OWN, state, plan.json["shares"]))
         else:
-            made.append(PlanOutcome(OWN, {}, {}, JOBS, 0, ("no shares were planned",), plan))
-    return tuple(made)
+            outcomes.append(PlanOutcome(OWN, {}, {}, JOBS, 0, ("no shares were planned",), plan))
+    return tuple(outcomes)
 
 
 def roomy(
-    draft: Draft, profiles: Sequence[str], kinds: "Sequence[documents.OfferedAccelerator]"
+    builder: StateBuilder, profiles: Sequence[str], kinds: "Sequence[documents.OfferedAccelerator]"
 ) -> "documents.SchedulingState":
     """A federation in which each domain has room for half of the many jobs that wait; their data are everywhere.
 
     Where the service plans by itself, devices differ little, for it plans for reference devices what jobs ask for in
     devices: the faster these are, the fewer jobs it has planned for.
     """
-    chance = draft.chance
+    chance = builder.chance
     sizes = [chance.choice((1, 1, 1, 2, 2, 4, 8)) for _ in range(JOBS)]
     nodes = sum(sizes) // 16 + 4
     domains = []
     for _ in range(DOMAINS):
         kind, other = chance.sample(kinds, 2)
-        domains.append(draft.domain(draft.pool(kind, nodes, switches=4), draft.pool(other, nodes // 3)))
+        domains.append(builder.domain(builder.pool(kind, nodes, switches=4), builder.pool(other, nodes // 3)))
     names = [domain["id"] for domain in domains]
     specs = []
     for devices in sizes:
-        spec = draft.spec(chance.choice(profiles), chance.choice(names), (devices,) * 3)
+        spec = builder.spec(chance.choice(profiles), chance.choice(names), (devices,) * 3)
         spec["data"][0]["domains"] = names
         specs.append(spec)
-    return queued(draft.state(kinds, domains, draft.mesh(names)), specs)
+    return queued(builder.state(kinds, domains, builder.mesh(names)), specs)
 
 
-def _drawn(draft: Draft, state: "documents.SchedulingState") -> "list[documents.PlannedShare]":
+def _drawn(builder: StateBuilder, state: "documents.SchedulingState") -> "list[documents.PlannedShare]":
     """Shares of a tenth to some thirty per cent."""
-    parts = [draft.chance.uniform(0.5, 1.5) for _ in state["domains"]]
+    parts = [builder.chance.uniform(0.5, 1.5) for _ in state["domains"]]
     shares: list[documents.PlannedShare] = [
         {"domain": domain["id"], "share": part / sum(parts)}
         for domain, part in zip(state["domains"], parts, strict=True)
@@ -120,14 +120,14 @@ def _allocated(
     answer = episode.ask_patiently("POST", PLACEMENTS, {"state": state, "shares": list(shares)})
     if not is_answer(PLACEMENTS, answer):
         return PlanOutcome(whose, planned, {}, JOBS, 0, (answer.brief,), answer)
-    account, scene = Account(state), ClusterState(state)
+    account, cluster = Account(state), ClusterState(state)
     decisions = answer.json["decisions"]
     faults = tuple(account.faults(decisions))
     started = [decision for decision in decisions if decision["verb"] == "start"] if not faults else []
     given: dict[str, float] = {}
     for entry in started:
         spec = account.waiting[entry["job"]]["spec"]
-        for domain, compute in scene.compute(spec, entry["placement"]).items():
+        for domain, compute in cluster.compute(spec, entry["placement"]).items():
             given[domain] = given.get(domain, 0.0) + compute
     total = sum(given.values())
     allocated = {name: compute / total for name, compute in given.items()}
@@ -169,16 +169,17 @@ def _table(observation: Sequence[PlanOutcome]) -> ReportTable:
     return ReportTable(title="Shares of the worst domain of each plan", columns=columns, rows=rows)
 
 
-def _worst(each: PlanOutcome) -> tuple[str, str]:
+def _worst(plan_outcome: PlanOutcome) -> tuple[str, str]:
     names = sorted(
-        sorted({*each.planned, *each.allocated}),
+        sorted({*plan_outcome.planned, *plan_outcome.allocated}),
         key=lambda name: (
-            abs(each.allocated.get(name, 0.0) - each.planned.get(name, 0.0)) / max(each.planned.get(name, 0.0), 1e-9)
+            abs(plan_outcome.allocated.get(name, 0.0) - plan_outcome.planned.get(name, 0.0))
+            / max(plan_outcome.planned.get(name, 0.0), 1e-9)
         ),
     )
     if not names:
         return "–", "–"
-    return f"{each.planned.get(names[-1], 0.0):.4f}", f"{each.allocated.get(names[-1], 0.0):.4f}"
+    return f"{plan_outcome.planned.get(names[-1], 0.0):.4f}", f"{plan_outcome.allocated.get(names[-1], 0.0):.4f}"
 
 
 CHECK = Check("sch_shares", ("SCH-007",), observe, judge)

@@ -9,7 +9,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, queued
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, StateBuilder, queued
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_upper_bound
@@ -38,7 +38,7 @@ class Window:
 
     traffic: tuple[float, ...]
     distance: tuple[float, ...]
-    asked: int
+    placements: int
     faults: tuple[str, ...]
     answer: Answer
 
@@ -54,21 +54,21 @@ class Window:
 
 def observe(episode: Episode) -> tuple[Window, ...]:
     """Have jobs placed that just fill what is free: half of it on few switches, half scattered."""
-    draft = Draft.of(episode)
+    builder = StateBuilder.of(episode)
     count = WINDOWS_FULL if episode.settings.full else WINDOWS_QUICK
-    return tuple(_window(ask(episode, PLACEMENTS, {"state": scattered(draft)})) for _ in range(count))
+    return tuple(_window(ask(episode, PLACEMENTS, {"state": scattered(builder)})) for _ in range(count))
 
 
-def scattered(draft: Draft) -> "documents.SchedulingState":
+def scattered(builder: StateBuilder) -> "documents.SchedulingState":
     """A domain in which whole nodes are free on some switches, and two devices of each node on the others.
 
     Four other domains are full, so that there is only one place to be.
     """
-    chance, profile = draft.chance, draft.name()
-    kind = draft.accelerator([profile], speed=1.0)
+    chance, profile = builder.chance, builder.name()
+    kind = builder.accelerator([profile], speed=1.0)
     dense, sparse = chance.choice((2, 4)), chance.choice((8, 16))
-    nodes = _nodes(draft, dense, JOBS // 2 * DEVICES // 8 // dense, 8)
-    nodes += _nodes(draft, sparse, JOBS // 2 * DEVICES // 2 // sparse, 2)
+    nodes = _nodes(builder, dense, JOBS // 2 * DEVICES // 8 // dense, 8)
+    nodes += _nodes(builder, sparse, JOBS // 2 * DEVICES // 2 // sparse, 2)
     nodes = chance.sample(nodes, len(nodes))
     free = sum(node["free"] for node in nodes)
     pool: documents.ComputePool = {
@@ -78,12 +78,12 @@ def scattered(draft: Draft) -> "documents.SchedulingState":
         "devices_per_node": 8,
         "nodes": nodes,
     }
-    domains = [draft.domain(pool), *(draft.domain(_taken(draft.pool(kind, 2, switches=1))) for _ in range(4))]
+    domains = [builder.domain(pool), *(builder.domain(_taken(builder.pool(kind, 2, switches=1))) for _ in range(4))]
     names = [domain["id"] for domain in domains]
     specs = []
     for number in chance.sample(range(JOBS), JOBS):
-        spec = draft.spec(
-            profile, names[0], (DEVICES,) * 3, submitted_at=instant(draft.now - 600),
+        spec = builder.spec(
+            profile, names[0], (DEVICES,) * 3, submitted_at=instant(builder.now - 600),
             duration={"expected": 7200.0, "low": 3600.0, "high": 14400.0, "coverage": 0.8},
         )  # fmt: skip
         heavy = chance.uniform(1.0, 1.5) * 3.0**number
@@ -91,14 +91,14 @@ def scattered(draft: Draft) -> "documents.SchedulingState":
                                  "checkpoint_size": 10 * GIGABYTE}  # fmt: skip
         spec["data"][0]["size"] = 10 * GIGABYTE
         specs.append(spec)
-    return queued(draft.state([kind], domains, draft.mesh(names)), specs)
+    return queued(builder.state([kind], domains, builder.mesh(names)), specs)
 
 
-def _nodes(draft: Draft, switches: int, each: int, free: int) -> "list[documents.PoolNode]":
+def _nodes(builder: StateBuilder, switches: int, per_switch: int, free: int) -> "list[documents.PoolNode]":
     return [
-        {"id": draft.name(), "devices": 8, "free": free, "switch": leaf}
-        for leaf in draft.names(switches)
-        for _ in range(each)
+        {"id": builder.name(), "devices": 8, "free": free, "switch": leaf}
+        for leaf in builder.names(switches)
+        for _ in range(per_switch)
     ]
 
 
@@ -107,10 +107,10 @@ def _taken(pool: "documents.ComputePool") -> "documents.ComputePool":
     return {**pool, "free": 0, "nodes": [{**node, "free": 0} for node in pool["nodes"]]}
 
 
-def _window(asked: DecisionExchange) -> Window:
-    state = asked.body["state"]
+def _window(exchange: DecisionExchange) -> Window:
+    state = exchange.body["state"]
     account = Account(state)
-    decisions = asked.told["decisions"]
+    decisions = exchange.decision["decisions"]
     faults = tuple(account.faults(decisions))
     placed = (
         {decision["job"]: decision["placement"] for decision in decisions if decision["verb"] == "start"}
@@ -125,20 +125,20 @@ def _window(asked: DecisionExchange) -> Window:
         tuple(spread(placement["shares"], switches) for placement in placed.values()),
         len(account.waiting),
         faults,
-        asked.answer,
+        exchange.answer,
     )
 
 
 def spread(shares: "Sequence[documents.DomainShare]", switches: Mapping[str, str]) -> float:
     """Mean distance between two devices: nought on one node, one on one switch, two in one domain, three beyond."""
-    held = [
+    holders = [
         (share["domain"], switches.get(node["node"], node["node"]), node["node"], node["devices"])
         for share in shares
         for node in share["nodes"]
     ]
-    pairs = sum(devices for *_, devices in held) * (sum(devices for *_, devices in held) - 1) / 2
+    pairs = sum(devices for *_, devices in holders) * (sum(devices for *_, devices in holders) - 1) / 2
     total = 0.0
-    for (domain, switch, _, one), (elsewhere, other, _, more) in combinations(held, 2):
+    for (domain, switch, _, one), (elsewhere, other, _, more) in combinations(holders, 2):
         total += one * more * (3 if domain != elsewhere else 2 if switch != other else 1)
     return total / pairs if pairs else 0.0
 
@@ -160,7 +160,7 @@ def judge(observation: tuple[Window, ...]) -> Iterable[Finding]:
         len(observation),
         "mean over windows of Kendall's rank correlation of a job's traffic with the distance between its devices, jobs"
         " being alike otherwise; one-sided 95 % bootstrap bound over windows",
-        [PartFigure("jobs placed, share", _placed(observation), None, sum(w.asked for w in observation))],
+        [PartFigure("jobs placed, share", _placed(observation), None, sum(w.placements for w in observation))],
         [
             holds("SCH-010", False, expected, f"rank correlation {window.correlation:.3f}", window.answer)
             for window in observation
@@ -171,12 +171,12 @@ def judge(observation: tuple[Window, ...]) -> Iterable[Finding]:
 
 
 def _placed(observation: Sequence[Window]) -> float:
-    return sum(len(window.traffic) for window in observation) / sum(window.asked for window in observation)
+    return sum(len(window.traffic) for window in observation) / sum(window.placements for window in observation)
 
 
 def _table(observation: Sequence[Window]) -> ReportTable:
     """Mean distance by rank of traffic, over the windows in which all jobs were placed."""
-    whole = [window for window in observation if len(window.traffic) == window.asked]
+    whole = [window for window in observation if len(window.traffic) == window.placements]
     rows = []
     for rank in range(JOBS if whole else 0):
         far = [window.distance[sorted(range(JOBS), key=window.traffic.__getitem__)[rank]] for window in whole]

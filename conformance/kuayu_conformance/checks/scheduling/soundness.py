@@ -10,7 +10,7 @@ from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.paths import congested, grid
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, ROUTES, Draft, queued
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, ROUTES, StateBuilder, queued
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 
@@ -30,17 +30,17 @@ class StateDecision:
         decisions: How many jobs were decided on.
         started: How many of them are to start.
         wanted: Revision of the state.
-        told: Revision of the answer.
+        revision: Revision of the answer.
         faults: Why they cannot be carried out; nothing where they can.
         again: Whether the same question got the same decisions.
         answer: The exchange.
     """
 
-    scene: str
+    scenario: str
     decisions: int
     started: int
     wanted: Mapping[str, Any]
-    told: Mapping[str, Any]
+    revision: Mapping[str, Any]
     faults: tuple[str, ...]
     again: bool
     answer: Answer
@@ -68,78 +68,80 @@ class SoundnessAnswers:
 
 def observe(episode: Episode) -> SoundnessAnswers:
     """Ask for decisions on states, then for routes over narrow links, as far as the run is about them."""
-    draft, settings = Draft.of(episode), episode.settings
-    decided = _decided(episode, draft) if settings.asks(f"POST {PLACEMENTS}") else ()
+    builder, settings = StateBuilder.of(episode), episode.settings
+    decided = _decided(episode, builder) if settings.asks(f"POST {PLACEMENTS}") else ()
     routed = []
     if settings.asks(f"POST {ROUTES}"):
         for _ in range(ROUTED_FULL if settings.full else ROUTED_QUICK):
-            asked = ask(episode, ROUTES, grid(draft, demands=30))
-            over = tuple(congested(asked.body["links"], asked.told["routes"]))
-            routed.append(RoutedLinks(len(asked.body["demands"]), over, asked.answer))
+            exchange = ask(episode, ROUTES, grid(builder, demands=30))
+            over = tuple(congested(exchange.body["links"], exchange.decision["routes"]))
+            routed.append(RoutedLinks(len(exchange.body["demands"]), over, exchange.answer))
     return SoundnessAnswers(decided, tuple(routed))
 
 
-def _decided(episode: Episode, draft: Draft) -> tuple[StateDecision, ...]:
+def _decided(episode: Episode, builder: StateBuilder) -> tuple[StateDecision, ...]:
     """Ask for decisions on a free federation, on traps, and on crowds; then again, in another order."""
-    bodies: list[tuple[str, documents.PlacementRequest]] = [("everything is free", {"state": _idle(draft)})]
-    bodies += [(scene, {"state": trap(draft)}) for scene, trap in TRAPS.items()]
+    bodies: list[tuple[str, documents.PlacementRequest]] = [("everything is free", {"state": _idle(builder)})]
+    bodies += [(scenario, {"state": trap(builder)}) for scenario, trap in TRAPS.items()]
     crowds = CROWDS_FULL if episode.settings.full else CROWDS_QUICK
-    bodies += [("a crowd", _request(draft, number)) for number in range(crowds)]
-    first = [(scene, ask(episode, PLACEMENTS, body)) for scene, body in bodies]
+    bodies += [("a crowd", _request(builder, number)) for number in range(crowds)]
+    first = [(scenario, ask(episode, PLACEMENTS, body)) for scenario, body in bodies]
     order = episode.random.sample(range(len(bodies)), len(bodies))
     again = {number: ask(episode, PLACEMENTS, bodies[number][1]) for number in order}
-    return tuple(_judged(scene, asked, again[number]) for number, (scene, asked) in enumerate(first))
+    return tuple(_judged(scenario, exchange, again[number]) for number, (scenario, exchange) in enumerate(first))
 
 
-def _idle(draft: Draft) -> "documents.SchedulingState":
-    profile = draft.name()
-    kind = draft.accelerator([profile], speed=1.0)
-    domains = [draft.domain(draft.pool(kind, 4, switches=2)) for _ in range(5)]
+def _idle(builder: StateBuilder) -> "documents.SchedulingState":
+    profile = builder.name()
+    kind = builder.accelerator([profile], speed=1.0)
+    domains = [builder.domain(builder.pool(kind, 4, switches=2)) for _ in range(5)]
     names = [domain["id"] for domain in domains]
-    specs = [draft.spec(profile, name, (4, 4, 4)) for name in names]
-    return queued(draft.state([kind], domains, draft.mesh(names)), specs)
+    specs = [builder.spec(profile, name, (4, 4, 4)) for name in names]
+    return queued(builder.state([kind], domains, builder.mesh(names)), specs)
 
 
-def _request(draft: Draft, number: int) -> "documents.PlacementRequest":
+def _request(builder: StateBuilder, number: int) -> "documents.PlacementRequest":
     """A crowd, every other one with explanations, weights, or shares."""
-    state = crowd(draft, jobs=40)
+    state = crowd(builder, jobs=40)
     body: documents.PlacementRequest = {"state": state}
     if number % 2:
         body["explain"], body["alternatives"] = True, 2
     if number % 3 == 1:
-        body["weights"] = {"period": 1.0, "price": draft.chance.uniform(0.0, 5.0), "communication": 1.0}
+        body["weights"] = {"period": 1.0, "price": builder.chance.uniform(0.0, 5.0), "communication": 1.0}
     if number % 3 == 2:
         body["shares"] = [{"domain": domain["id"], "share": 0.2} for domain in state["domains"]]
     return body
 
 
-def _judged(scene: str, asked: DecisionExchange, again: DecisionExchange) -> StateDecision:
-    report = asked.told
+def _judged(scenario: str, exchange: DecisionExchange, again: DecisionExchange) -> StateDecision:
+    report = exchange.decision
     decisions = report["decisions"]
     return StateDecision(
-        scene,
+        scenario,
         len(decisions),
         sum(decision["verb"] == "start" for decision in decisions),
-        asked.body["state"]["revision"],
+        exchange.body["state"]["revision"],
         report["revision"],
-        tuple(Account(asked.body["state"]).faults(decisions)),
-        again.told["decisions"] == decisions,
-        asked.answer,
+        tuple(Account(exchange.body["state"]).faults(decisions)),
+        again.decision["decisions"] == decisions,
+        exchange.answer,
     )
 
 
 def judge(observation: SoundnessAnswers) -> Iterable[Finding]:
     """Claims about every state."""
     for free in observation.decided[:1]:
-        yield holds("SCH-013", free.started > 0, f"{free.scene}: jobs are started", f"{free.started} are", free.answer)
+        yield holds(
+            "SCH-013", free.started > 0, f"{free.scenario}: jobs are started", f"{free.started} are", free.answer
+        )
     for entry in observation.decided:
-        expected = f"{entry.scene}: decisions that the state can carry out, in their order"
+        expected = f"{entry.scenario}: decisions that the state can carry out, in their order"
         yield holds("SCH-013", not entry.faults, expected, list(entry.faults[:3]), entry.answer)
-        echoed = entry.told == entry.wanted
-        yield holds("SCH-013", echoed, f"{entry.scene}: revision {entry.wanted}", entry.told, entry.answer)
-        yield holds("SCH-013", entry.again, f"{entry.scene}: the same decisions again", entry.again, entry.answer)
+        echoed = entry.revision == entry.wanted
+        yield holds("SCH-013", echoed, f"{entry.scenario}: revision {entry.wanted}", entry.revision, entry.answer)
+        yield holds("SCH-013", entry.again, f"{entry.scenario}: the same decisions again", entry.again, entry.answer)
         over = [fault for fault in entry.faults if "are free" in fault or "more than the offer" in fault]
-        expected = f"{entry.scene}: no more devices given out than are free"
+        expected = f"{entry.scenario}: no more devices given out than are free"
         yield holds("COM-030", not over, expected, over[:3], entry.answer)
     for routed in observation.routed:
         expected = f"{routed.demands} demands: no more of a link given out than is available"

@@ -42,16 +42,18 @@ class StabilityWindows:
 
 def observe(episode: Episode) -> StabilityWindows:
     """Play some windows with each form of load."""
-    its: Plan = plan(full=episode.settings.full)
+    load_plan: Plan = plan(full=episode.settings.full)
     player = Player(episode)
     windows: dict[str, tuple[Window, ...]] = {}
-    for swing in its.swings:
+    for swing in load_plan.swings:
         rows = []
-        for number in range(its.swing_windows):
-            rows.append(player.window(its.swinging(swing), its.swing_timing, number, (AGAINST,)))
+        for number in range(load_plan.swing_windows):
+            rows.append(player.window(load_plan.swinging(swing), load_plan.swing_timing, number, (AGAINST,)))
             if player.asking.hopeless:
                 return StabilityWindows({}, player.asking.bad)
-            episode.passed(len(windows) * its.swing_windows + len(rows), len(its.swings) * its.swing_windows)
+            episode.passed(
+                len(windows) * load_plan.swing_windows + len(rows), len(load_plan.swings) * load_plan.swing_windows
+            )
         windows[swing] = tuple(rows)
     return StabilityWindows(windows, player.asking.bad)
 
@@ -91,8 +93,8 @@ def judge(o: StabilityWindows) -> Iterator[Finding]:
 
 
 def _share(scores: Sequence[Score]) -> float:
-    held = fsum(score.held for score in scores)
-    return 1.0 - fsum(score.interrupted for score in scores) / held if held else 0.0
+    devices_held = fsum(score.held for score in scores)
+    return 1.0 - fsum(score.interrupted for score in scores) / devices_held if devices_held else 0.0
 
 
 def _bound(swing: str, scores: Sequence[Score]) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kuayu_conformance.checks.scheduling.placement_requests import Draft, alone, take
+from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder, alone, take
 from kuayu_conformance.episode import instant
 
 if TYPE_CHECKING:
@@ -64,20 +64,20 @@ class Stream:
         scale: How large.
     """
 
-    def __init__(self, draft: Draft, scale: Scale) -> None:
-        self._draft, self._scale = draft, scale
-        self._profiles = draft.names(4)
-        kinds = [draft.accelerator(self._profiles, speed=1.0)]
-        kinds += [draft.accelerator(self._profiles) for _ in range(4)]
+    def __init__(self, builder: StateBuilder, scale: Scale) -> None:
+        self._draft, self._scale = builder, scale
+        self._profiles = builder.names(4)
+        kinds = [builder.accelerator(self._profiles, speed=1.0)]
+        kinds += [builder.accelerator(self._profiles) for _ in range(4)]
         self._domains = []
         for _ in range(scale.domains):
-            one, other = draft.chance.sample(kinds, 2)
+            one, other = builder.chance.sample(kinds, 2)
             half = scale.nodes // 2
-            pools = [draft.pool(one, scale.nodes - half, switches=4), draft.pool(other, half, switches=4)]
-            self._domains.append(draft.domain(*pools))
+            pools = [builder.pool(one, scale.nodes - half, switches=4), builder.pool(other, half, switches=4)]
+            self._domains.append(builder.domain(*pools))
         self._names = [domain["id"] for domain in self._domains]
-        self._kinds, self._links = json.dumps(kinds), draft.mesh(self._names)
-        self._number = draft.chance.randrange(1_000_000)
+        self._kinds, self._links = json.dumps(kinds), builder.mesh(self._names)
+        self._number = builder.chance.randrange(1_000_000)
         self._minutes = 0
         self._places = [(domain["id"], pool) for domain in self._domains for pool in domain["pools"]]
         self._running: list[_Run] = []
@@ -161,6 +161,6 @@ class Stream:
 
 def _give_back(run: _Run) -> None:
     run.pool["free"] += run.share["devices"]
-    held = {entry["node"]: entry["devices"] for entry in run.share["nodes"]}
+    devices_by_node = {entry["node"]: entry["devices"] for entry in run.share["nodes"]}
     for node in run.pool["nodes"]:
-        node["free"] += held.get(node["id"], 0)
+        node["free"] += devices_by_node.get(node["id"], 0)

@@ -12,14 +12,12 @@ from kuayu_conformance.checks.scheduling.cells import SERVICE, chosen
 from kuayu_conformance.checks.scheduling.scores import Bounds, Score, Window
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.segments import digest_of
+from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, Wire
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.pictures import pictures
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
-from kuayu_conformance.testbed.scheduling.trajectory import recorded
+from kuayu_conformance.testbed.scheduling.pictures import pictures, recorded
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
-from kuayu_conformance.testbed.scheduling.wire import RemotePolicy, Wire
 from kuayu_schemas.models import ReportPlot
 
 GIVEN_UP = 20
@@ -43,18 +41,18 @@ class RequestMode:
         bad: What it said the first time, if it said anything.
     """
 
-    asked: int = 0
+    requests: int = 0
     bad_answers: int = 0
     bad: Answer | None = None
 
     @property
     def hopeless(self) -> bool:
         """Whether it has given no answer at all to many questions."""
-        return self.bad_answers == self.asked >= GIVEN_UP
+        return self.bad_answers == self.requests >= GIVEN_UP
 
     def add(self, other: Self) -> None:
         """Add what was asked elsewhere."""
-        self.asked += other.asked
+        self.requests += other.requests
         self.bad_answers += other.bad_answers
         self.bad = self.bad or other.bad
 
@@ -126,8 +124,8 @@ class Player:
     def pictures(self, cell: Cell, timing: Timing, number: int, baseline: str) -> tuple[ReportPlot, ...]:
         """A window under a baseline and under the service, drawn; the service is asked again."""
         subject = self._baselines.scenario(Place(cell, timing, number))
-        asked = self._asked(self._episode, subject, number, self.asking)
-        trajectories = recorded(subject, BASELINES[baseline](), baseline), recorded(subject, asked, SERVICE)
+        policy = self._asked(self._episode, subject, number, self.asking)
+        trajectories = recorded(subject, BASELINES[baseline](), baseline), recorded(subject, policy, SERVICE)
         return tuple(plot for trajectory in trajectories for plot in pictures(trajectory))
 
     def _window(self, episode: Episode, place: Place, baselines: Sequence[str], counts: RequestMode) -> Window:
@@ -138,24 +136,24 @@ class Player:
 
     def _service(self, episode: Episode, place: Place, counts: RequestMode) -> Score:
         """The service's score; a window in which every answer was one need not be played to judge its record."""
-        kept, key = episode.settings.kept, place.key(SERVICE)
+        score_store, key = episode.settings.score_store, place.key(SERVICE)
         if (known := episode.again(key)) is not None:
             score: Score = known[0]
-            counts.asked += known[1]
+            counts.requests += known[1]
             return score
-        if (found := kept.get(key)) is not None and episode.pass_over(found["exchanges"], found["digest"]):
-            counts.asked += found["asked"]
-            return Score.from_json(found["score"])
-        asked, bad = counts.asked, counts.bad_answers
+        if (stored := score_store.get(key)) is not None and episode.pass_over(stored["exchanges"], stored["digest"]):
+            counts.requests += stored["asked"]
+            return Score.from_json(stored["score"])
+        requests_before, bad = counts.requests, counts.bad_answers
         subject = self._baselines.scenario(place)
-        with episode.stretch(key) as stretch:
+        with episode.segment(key) as segment:
             score = Score.of(play_window(subject, self._asked(episode, subject, place.number, counts), SERVICE))
             if counts.bad_answers == bad:
-                stretch.keep((score, counts.asked - asked))
+                segment.keep((score, counts.requests - requests_before))
         if counts.bad_answers == bad:
-            digest = digest_of((entry.digest, entry.answer) for entry in stretch.said)
-            said = {"exchanges": len(stretch.said), "digest": digest, "asked": counts.asked - asked}
-            kept.put(key, {**said, "score": score.json()})
+            digest = digest_of((entry.digest, entry.answer) for entry in segment.said)
+            said = {"exchanges": len(segment.said), "digest": digest, "asked": counts.requests - requests_before}
+            score_store.put(key, {**said, "score": score.json()})
         return score
 
     def _asked(self, episode: Episode, scenario: Scenario, number: int, counts: RequestMode) -> "ServicePolicy":
@@ -178,18 +176,18 @@ class _Line:
     def post(self, path: str, body: bytes) -> object:
         """The JSON that came back with status 200, or None."""
         self.said = said = self._episode.ask_patiently("POST", path, content=body)
-        found = said.json if said.status == 200 else None
+        document = said.json if said.status == 200 else None
         said.release()
-        return found
+        return document
 
 
 class ServicePolicy(RemotePolicy):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
-    def __init__(self, episode: Episode, counts: RequestMode, wire: Wire) -> None:
+    def __init__(self, episode: Episode, counts: RequestMode, codec: Wire) -> None:
         # not a method of its own: in a circle of references all that was told of a window would be kept
         self._counts, self._line = counts, _Line(episode)
-        super().__init__(self._line.post, wire)
+        super().__init__(self._line.post, codec)
 
     def decide(self, view: View) -> Sequence[Order]:
         """Ask, unless that is hopeless."""
@@ -197,7 +195,7 @@ class ServicePolicy(RemotePolicy):
         if counts.hopeless:
             return ()
         orders = super().decide(view)
-        counts.asked += 1
+        counts.requests += 1
         if self.bad_answers > before:
             counts.bad_answers += 1
             counts.bad = counts.bad or self._line.said

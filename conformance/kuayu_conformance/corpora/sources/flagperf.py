@@ -89,7 +89,7 @@ def tables(data: Path) -> tuple[Table, ...]:
     precisions: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for speed in speeds:
         precisions[speed.task].add(speed.precision)
-    stated = {key: "".join(sorted(found)) for key, found in precisions.items()}
+    stated = {key: "".join(sorted(names)) for key, names in precisions.items()}
     return (
         assemble(
             ORIGIN,

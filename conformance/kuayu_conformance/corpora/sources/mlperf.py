@@ -79,14 +79,14 @@ def submitted(data: Path, rounds: Collection[str] = ROUNDS) -> Mapping[tuple[str
     }
 
 
-def spread(found: Mapping[tuple[str, str], Mapping[str, float]]) -> tuple[float, float]:
+def spread(results: Mapping[tuple[str, str], Mapping[str, float]]) -> tuple[float, float]:
     """How far a submitter lies from the median of all on the same accelerator and benchmark: median and largest share.
 
     Only what several submitted counts.
     """
     away = [
         abs(value / median(values.values()) - 1)
-        for values in found.values()
+        for values in results.values()
         if len(values) > 1
         for value in values.values()
     ]
@@ -126,11 +126,11 @@ def _throughput(data: Path) -> Table:
     benchmark fixes model, data, quality target and what is logged, and on the same accelerator submitters and rounds
     mostly agree within a per cent. The source tells how far they do, exceptions included.
     """
-    found = submitted(data)
+    results = submitted(data)
     kinds: dict[str, set[str]] = defaultdict(set)
-    for device, task in found:
+    for device, task in results:
         kinds[task].add(device)
-    chosen = {key: values for key, values in found.items() if len(kinds[key[1]]) >= LEAST_DEVICES}
+    chosen = {key: values for key, values in results.items() if len(kinds[key[1]]) >= LEAST_DEVICES}
     submitters = sorted({submitter for values in chosen.values() for submitter in values})
     typical, worst = spread(chosen)
     typical_change, largest_change = drift(data)

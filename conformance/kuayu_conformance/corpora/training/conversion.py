@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kuayu_conformance.corpora.training.habits import HABITS, RECALLED, SHIPPED, STAGES, Habits
+from kuayu_conformance.corpora.training.habits import HABITS, RECALLED, SHIPPED, STAGES, SourceConventions
 from kuayu_conformance.corpora.training.machines import MACHINES, TERA
 from kuayu_conformance.corpora.training.models import guessed, members
 from kuayu_conformance.corpora.training.record import Corpus, Run
@@ -53,8 +53,8 @@ def converted(data: Path, sources: Collection[str], table: str = TABLE) -> tuple
         hardware.setdefault(run.hardware, cast("documents.TrainingHardware", entry))
         runs.append(run)
     used = {run.source for run in runs}
-    told = {name: habits.told for name, habits in HABITS.items() if name in used}
-    return Corpus(told, dict(sorted(hardware.items())), tuple(runs)), left
+    source_of = {name: conventions.source for name, conventions in HABITS.items() if name in used}
+    return Corpus(source_of, dict(sorted(hardware.items())), tuple(runs)), left
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -63,8 +63,8 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _run(row: Row, number: int, sources: Collection[str]) -> tuple[Run, dict[str, Any]]:
-    habits = HABITS.get(row["source"])
-    if habits is None:
+    conventions = HABITS.get(row["source"])
+    if conventions is None:
         raise Unusable("its source states no layout, no batch, or a machine that the wire cannot state")
     if row["source"] not in sources:
         raise Unusable("its source is known from a paper alone" if row["source"] in RECALLED else "not asked for")
@@ -75,10 +75,10 @@ def _run(row: Row, number: int, sources: Collection[str]) -> tuple[Run, dict[str
     if row["accelerator"] not in MACHINES:
         raise Unusable("there is no data sheet of its accelerator")
     options = dict(_option(part) for part in row["other_parallel"].split(";"))
-    model, stated = _model(row, habits)
-    machine = {**MACHINES[row["accelerator"]], **habits.machine}
-    strategy = _strategy(row, options, habits, model, machine["peak_matrix_throughput"])
-    name = row["accelerator"] + (f".{habits.told.name}" if habits.machine else "")
+    model, stated = _model(row, conventions)
+    machine = {**MACHINES[row["accelerator"]], **conventions.machine}
+    strategy = _strategy(row, options, conventions, model, machine["peak_matrix_throughput"])
+    name = row["accelerator"] + (f".{conventions.source.name}" if conventions.machine else "")
     failed = _FAILED in row["notes"]
     memory = float(options["mem_gb"]) * GIBI if options.get("mem_gb") else None
     run = Run(
@@ -90,7 +90,7 @@ def _run(row: Row, number: int, sources: Collection[str]) -> tuple[Run, dict[str
         model,
         strategy,
         name,
-        None if failed else float(f"{_seconds(row, model, strategy, habits):.6g}"),
+        None if failed else float(f"{_seconds(row, model, strategy, conventions):.6g}"),
         memory,
         failed,
     )
@@ -104,8 +104,8 @@ def _option(part: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _model(row: Row, habits: Habits) -> "tuple[documents.ModelStructure, bool]":
-    known = {**members(row["model"]), **habits.model}
+def _model(row: Row, conventions: SourceConventions) -> "tuple[documents.ModelStructure, bool]":
+    known = {**members(row["model"]), **conventions.model}
     if not row["seq_len"]:
         raise Unusable("its sequence is not stated")
     shape = {name: int(row[name]) for name in ("layers", "hidden") if row[name]}
@@ -121,7 +121,7 @@ def _model(row: Row, habits: Habits) -> "tuple[documents.ModelStructure, bool]":
 def _strategy(
     row: Row,
     options: Mapping[str, str],
-    habits: Habits,
+    conventions: SourceConventions,
     model: "documents.ModelStructure",
     peaks: Mapping[str, float],
 ) -> "documents.ParallelStrategy":
@@ -133,14 +133,14 @@ def _strategy(
     if not row["global_batch"]:
         raise Unusable("its batch is not stated")
     stages, batch = int(row["pp"] or 1), int(row["global_batch"])
-    made: dict[str, Any] = {
+    strategy: dict[str, Any] = {
         "data": int(data),
         "tensor": int(tensor),
         "pipeline": stages,
         # A source that does not say it takes one sequence at a time under a pipeline, and all of them without.
         "micro_batch": 1 if stages > 1 else max(1, batch // int(data)),
         "global_batch": batch,
-        **habits.strategy,
+        **conventions.strategy,
         **_given(options),
     }
     pieces = {
@@ -148,31 +148,31 @@ def _strategy(
         "context": _whole(options, "cp"),
         "expert": _whole(options, "ep") if model.get("experts", 1) > 1 else 1,
     }
-    made |= {name: size for name, size in pieces.items() if size > 1}
-    if made.get("precision", "bf16") not in peaks:
-        made["precision"] = next(name for name in _SIXTEEN if name in peaks)
-    return cast("documents.ParallelStrategy", made)
+    strategy |= {name: size for name, size in pieces.items() if size > 1}
+    if strategy.get("precision", "bf16") not in peaks:
+        strategy["precision"] = next(name for name in _SIXTEEN if name in peaks)
+    return cast("documents.ParallelStrategy", strategy)
 
 
 def _given(options: Mapping[str, str]) -> dict[str, Any]:
     """What a row says itself of its strategy."""
-    made: dict[str, Any] = {}
+    stated: dict[str, Any] = {}
     if options.get("recompute"):
-        made["recomputation"] = options["recompute"].lower()
+        stated["recomputation"] = options["recompute"].lower()
     if options.get("precision"):
         text = options["precision"].lower()
-        made["precision"] = _FORMATS.get(text, "fp8" if "fp8" in text else text)
+        stated["precision"] = _FORMATS.get(text, "fp8" if "fp8" in text else text)
     if "zero" in options:
-        made["sharding"] = _whole(options, "zero")
-        if made["sharding"] == WEIGHTS_TOO:  # which DeepSpeed fetches ahead
-            made["overlap_data"] = True
+        stated["sharding"] = _whole(options, "zero")
+        if stated["sharding"] == WEIGHTS_TOO:  # which DeepSpeed fetches ahead
+            stated["overlap_data"] = True
     if options.get("fsdp", "0") not in {"", "0"}:
-        made["sharding"] = 2 if options["fsdp"] == "SHARD_GRAD_OP" else WEIGHTS_TOO
+        stated["sharding"] = 2 if options["fsdp"] == "SHARD_GRAD_OP" else WEIGHTS_TOO
     if options.get("sp") == "1":
-        made["sequence_parallel"] = True
+        stated["sequence_parallel"] = True
     if options.get("mbs", "").isdigit():
-        made["micro_batch"] = int(options["mbs"])
-    return made
+        stated["micro_batch"] = int(options["mbs"])
+    return stated
 
 
 def _whole(options: Mapping[str, str], name: str) -> int:
@@ -180,7 +180,7 @@ def _whole(options: Mapping[str, str], name: str) -> int:
 
 
 def _seconds(
-    row: Row, model: "documents.ModelStructure", strategy: "documents.ParallelStrategy", habits: Habits
+    row: Row, model: "documents.ModelStructure", strategy: "documents.ParallelStrategy", conventions: SourceConventions
 ) -> float:
     """Time of a step: stated, or from tokens, or from FLOP by the source's own count."""
     tokens: int = strategy["global_batch"] * model["sequence"]
@@ -190,7 +190,7 @@ def _seconds(
         return tokens / float(row["tokens_per_s"])
     if not row["measured_tflops_per_accel"]:
         raise Unusable("its speed is not stated")
-    count = _executed if habits.counted == "executed" else _of_model
+    count = _executed if conventions.counted == "executed" else _of_model
     rate = TERA * float(row["measured_tflops_per_accel"]) * int(row["n_accel"])
     return tokens * count(row, model) / rate
 

@@ -13,11 +13,11 @@ GIGA = 1e9
 
 
 @dataclass(frozen=True)
-class Habits:
+class SourceConventions:
     """What runs of a source share.
 
     Attributes:
-        told: Origin and licence, and the same in words.
+        source: Origin and licence, and the same in words.
         machine: Members of the hardware that are not the catalogue's.
         strategy: Members of the strategy that runs do not say themselves.
         model: Likewise of the model.
@@ -25,7 +25,7 @@ class Habits:
             ``model``.
     """
 
-    told: Source
+    source: Source
     machine: Mapping[str, Any] = field(default_factory=dict)
     strategy: Mapping[str, Any] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -63,10 +63,10 @@ STAGES: Mapping[tuple[str, str], int] = {
 """Virtual stages that the public table does not have: the script of table 1 in NVIDIA/Megatron-LM, and table 3 of
 arXiv:2205.05198."""
 
-HABITS: Mapping[str, Habits] = {
-    habits.told.name: habits
-    for habits in (
-        Habits(
+HABITS: Mapping[str, SourceConventions] = {
+    conventions.source.name: conventions
+    for conventions in (
+        SourceConventions(
             Source(
                 "megatron-sc21-table1",
                 "Narayanan et al., arXiv:2104.04473, table 1; NVIDIA/Megatron-LM images/cases_april2021.png and "
@@ -78,7 +78,7 @@ HABITS: Mapping[str, Habits] = {
             strategy=_MEGATRON_2021,
             counted="executed",
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "megatron-sc21-table2",
                 "Narayanan et al., arXiv:2104.04473, table 2; cli99/llm-analysis figures/megatron-lm-2nd-table-2.png, "
@@ -90,7 +90,7 @@ HABITS: Mapping[str, Habits] = {
             strategy=_MEGATRON_2021,
             counted="executed",
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "korthikanti-2205.05198-table5",
                 "Korthikanti et al., arXiv:2205.05198, table 5; calculon-ai/calculon calculon/llm/validation.py, "
@@ -101,7 +101,7 @@ HABITS: Mapping[str, Habits] = {
             ),
             strategy=_MEGATRON_2021,
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "bigscience-tr11-prequel",
                 "bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, commit 9e64ede",
@@ -115,7 +115,7 @@ HABITS: Mapping[str, Habits] = {
             model={"vocabulary": 250880, "dropout": True},
             counted="executed",
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "bigscience-tr11-final",
                 "bigscience-workshop/bigscience train/tr11-176B-ml/README.md and chronicles.md, commit 9e64ede",
@@ -127,7 +127,7 @@ HABITS: Mapping[str, Habits] = {
             strategy={**_MEGATRON_DEEPSPEED, "exchanged_size": 4.0},
             counted="executed",
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "bigscience-gpt2-v100",
                 "bigscience-workshop/bigscience experiments/gpt2.md, commit 9e64ede",
@@ -141,7 +141,7 @@ HABITS: Mapping[str, Habits] = {
             model={"vocabulary": 51200, "dropout": True},
             counted="executed",
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "llm-foundry-bench",
                 "mosaicml/llm-foundry scripts/train/benchmarking/README.md, commit 8c8dd48f",
@@ -151,7 +151,7 @@ HABITS: Mapping[str, Habits] = {
             ),
             strategy={"attention_speed": 0.5},
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "megatron-bridge-perf",
                 "NVIDIA-NeMo/Megatron-Bridge docs/performance-summary.md and performance-summary-archive.md, commit "
@@ -162,7 +162,7 @@ HABITS: Mapping[str, Habits] = {
             ),
             strategy=_MEGATRON_CORE,
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "llama3-2407.21783-table4",
                 "Llama team, arXiv:2407.21783, table 4",
@@ -171,12 +171,12 @@ HABITS: Mapping[str, Habits] = {
             ),
             strategy=_MEGATRON_CORE,
         ),
-        Habits(
+        SourceConventions(
             Source("opt-2205.01068", "Zhang et al., arXiv:2205.01068", _PAPER, _SAID_2021 + "; FSDP"),
             strategy={**_MEGATRON_2021, "sharding": 3, "overlap_data": True},
             counted="executed",
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "gpt-neox-2204.06745",
                 "Black et al., arXiv:2204.06745, section 3",
@@ -186,7 +186,7 @@ HABITS: Mapping[str, Habits] = {
             strategy={**_MEGATRON_DEEPSPEED, "micro_batch": 4},
             counted="executed",
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "nemo-24.07-performance",
                 "NVIDIA/NeMo docs/source/performance/performance_summary.md, commit 070a0bb1, table Pretraining",
@@ -198,7 +198,7 @@ HABITS: Mapping[str, Habits] = {
             ),
             strategy=_MEGATRON_CORE,
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "automodel-2025-10",
                 "NVIDIA-NeMo/Automodel docs/performance-summary.md, commit 01926a5c, and the recipes that it names in "
@@ -211,7 +211,7 @@ HABITS: Mapping[str, Habits] = {
             ),
             strategy={"sharding": 1},
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "automodel-dispatchers-2026-07",
                 "NVIDIA-NeMo/Automodel docs/deepep_vs_hybridep_benchmark.md, commit 18007663, section 4",
@@ -220,7 +220,7 @@ HABITS: Mapping[str, Habits] = {
                 _AUTOMODEL,
             ),
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "megatron-core-moe-0.9",
                 "NVIDIA/Megatron-LM megatron/core/transformer/moe/README.md, commit 022bcb5a",
@@ -229,7 +229,7 @@ HABITS: Mapping[str, Habits] = {
             ),
             strategy=_MEGATRON_CORE,
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "fms-fsdp",
                 "foundation-model-stack/fms-fsdp README.md, commit 0d319983",
@@ -237,7 +237,7 @@ HABITS: Mapping[str, Habits] = {
                 "PyTorch FSDP with scaled-dot-product attention (FlashAttention-2)",
             ),
         ),
-        Habits(
+        SourceConventions(
             Source(
                 "scaletorch-910b",
                 "jianzhnie/ScaleTorch README.md and scripts/benchmark_comprehensive.py, commit 2887ef76",
@@ -264,5 +264,5 @@ ADDED = frozenset(
 )
 """Sources that were entered on 2026-11-27, before the law had predicted any of them (``added.csv``)."""
 
-RECALLED = frozenset(name for name, habits in HABITS.items() if habits.told.licence == _PAPER)
+RECALLED = frozenset(name for name, conventions in HABITS.items() if conventions.source.licence == _PAPER)
 SHIPPED = frozenset(HABITS) - RECALLED - ADDED

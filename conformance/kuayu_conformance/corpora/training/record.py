@@ -108,8 +108,8 @@ class Corpus:
         for run in self.runs:
             text = json.dumps(run.model)
             models.setdefault(text, f"{run.name}#{len(models)}")
-            kept = {name: value for name, value in asdict(run).items() if value is not None}
-            lines.append(json.dumps({**kept, "model": models[text]}, ensure_ascii=False))
+            members = {name: value for name, value in asdict(run).items() if value is not None}
+            lines.append(json.dumps({**members, "model": models[text]}, ensure_ascii=False))
         parts = {
             "sources": [json.dumps(asdict(source), ensure_ascii=False) for source in self.sources.values()],
             "hardware": [json.dumps(entry) for entry in self.hardware.values()],

@@ -108,7 +108,7 @@ class Change:
                 gone.append({"kind": step.kind, "id": step.id})
         if not gone and not any(come.values()):
             return None
-        members = [b'"%s":[%s]' % (MEMBERS[kind].encode(), b",".join(found)) for kind, found in come.items()]
+        members = [b'"%s":[%s]' % (MEMBERS[kind].encode(), b",".join(vertices)) for kind, vertices in come.items()]
         head = orjson.dumps({"revision": {"epoch": epoch, "number": self.number}, "changed_at": self.changed_at})
         return b"%s,%s}" % (head[:-1], b",".join([*members, b'"gone":' + orjson.dumps(gone)]))
 
@@ -138,31 +138,31 @@ class Graph:
 
     def _take_out(self, gone: Iterable[Name]) -> Iterator[Step]:
         for kind, name in gone:
-            held = self._held[kind].pop(name, None)
-            if held is not None:
+            vertex = self._held[kind].pop(name, None)
+            if vertex is not None:
                 self._order.pop(kind, None)
-                yield Step(kind, name, held.domains, None)
+                yield Step(kind, name, vertex.domains, None)
 
     def _put_in(self, come: Mapping[Name, Vertex]) -> Iterator[Step]:
         for (kind, name), vertex in come.items():
-            held = self._held[kind].get(name)
-            if held == vertex:
+            present = self._held[kind].get(name)
+            if present == vertex:
                 continue
-            if held is None:
+            if present is None:
                 self._order.pop(kind, None)
             self._held[kind][name] = vertex
-            yield Step(kind, name, held.domains if held else (), vertex)
+            yield Step(kind, name, present.domains if present else (), vertex)
 
     def _part(self, kind: str, narrowing: Narrowing) -> Part:
         if kind == NODE and not narrowing.nodes:
             return Part((), ())
-        held = self._held[kind]
+        vertices = self._held[kind]
         if kind not in self._order:
-            self._order[kind] = sorted(held)
+            self._order[kind] = sorted(vertices)
         names = self._order[kind]
         if narrowing.domain is not None:
-            names = [name for name in names if narrowing.domain in held[name].domains]
-        return Part(tuple(names), tuple([held[name].written for name in names]))
+            names = [name for name in names if narrowing.domain in vertices[name].domains]
+        return Part(tuple(names), tuple([vertices[name].written for name in names]))
 
 
 class ChangeLog:

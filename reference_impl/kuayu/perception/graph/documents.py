@@ -68,18 +68,18 @@ def _operations(path: str, before: Part, after: Part) -> list[bytes]:
     First what is gone is removed, from the end, so that no index moves before its turn; what is left then grows into
     its new form from the beginning.
     """
-    held = dict(zip(before.names, before.written, strict=True))
+    written_before = dict(zip(before.names, before.written, strict=True))
     wanted = set(after.names)
-    found = [
+    operations = [
         b'{"op":"remove","path":"%s/%d"}' % (path.encode(), index)
         for index in range(len(before.names) - 1, -1, -1)
         if before.names[index] not in wanted
     ]
     for index, (name, vertex) in enumerate(zip(after.names, after.written, strict=True)):
-        if held.get(name) == vertex:
+        if written_before.get(name) == vertex:
             continue
-        verb = b"replace" if name in held else b"add"
-        found.append(b'{"op":"%s","path":"%s/%d","value":%s}' % (verb, path.encode(), index, vertex))
-    if len(found) > len(after.names):
+        verb = b"replace" if name in written_before else b"add"
+        operations.append(b'{"op":"%s","path":"%s/%d","value":%s}' % (verb, path.encode(), index, vertex))
+    if len(operations) > len(after.names):
         return [b'{"op":"replace","path":"%s","value":[%s]}' % (path.encode(), b",".join(after.written))]
-    return found
+    return operations

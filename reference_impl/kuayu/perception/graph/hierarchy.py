@@ -77,8 +77,8 @@ class Hierarchy:
             devices: Number of its accelerators.
             instant: The instant as text, from which a new node is unknown.
         """
-        held = self._nodes.get(name)
-        seen, since = (held.seen, held.since) if held else (UNSEEN, instant)
+        node = self._nodes.get(name)
+        seen, since = (node.seen, node.since) if node else (UNSEEN, instant)
         self.drop_node(name)
         self._nodes[name] = _Node(domain, devices, seen, since)
         self._add(domain, seen.state, 1, devices)
@@ -86,9 +86,9 @@ class Hierarchy:
 
     def drop_node(self, name: str) -> None:
         """A node is gone; nothing where it was not there."""
-        held = self._nodes.pop(name, None)
-        if held is not None:
-            self._add(held.domain, held.seen.state, -1, -held.devices)
+        node = self._nodes.pop(name, None)
+        if node is not None:
+            self._add(node.domain, node.seen.state, -1, -node.devices)
             self._touched[NODE, name] = None
 
     def see(self, name: str, seen: NodeVerdict, instant: str) -> None:
@@ -141,9 +141,9 @@ class Hierarchy:
                 yield (kind, name), Vertex(written(vertex), (node.domain,))
 
     def _add(self, domain: str, state: int, nodes: int, devices: int) -> None:
-        held = self._domains[domain]
-        held.counts[state] += nodes
-        held.devices += devices
+        totals = self._domains[domain]
+        totals.counts[state] += nodes
+        totals.devices += devices
         self._touched[DOMAIN, domain] = None
 
 

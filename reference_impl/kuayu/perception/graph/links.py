@@ -60,11 +60,11 @@ class LinkTracker:
 
     def put(self, name: str, source: str, destination: str, capacity: float | None) -> None:
         """A link is registered, or its registration has changed; its capacity in bit/s."""
-        held = self._links.get(name)
-        if held is None:
+        link = self._links.get(name)
+        if link is None:
             self._links[name] = _Link(source, destination, capacity)
         else:
-            held.source, held.destination, held.capacity = source, destination, capacity
+            link.source, link.destination, link.capacity = source, destination, capacity
         self._touched[name] = None
 
     def drop(self, name: str) -> None:

@@ -76,80 +76,82 @@ class Baselines:
     uneven: Annotated[Floats, Column(0.1, np.float32)]
 
 
-def follow(held: Floats, value: Floats, step: Floats, seconds: float | Floats, where: Flags) -> None:
+def follow(average: Floats, value: Floats, step: Floats, seconds: float | Floats, where: Flags) -> None:
     """Let an average move to a value in place; it begins with the first one, and NaN leaves it as it is."""
     seen = where & ~np.isnan(value)
-    begun = held + (value - held) * (step / (step + seconds))
-    np.copyto(held, np.where(np.isnan(held), value, begun), where=seen)
+    begun = average + (value - average) * (step / (step + seconds))
+    np.copyto(average, np.where(np.isnan(average), value, begun), where=seen)
 
 
-def learn_power(held: Baselines, power: Floats, step: Floats, fresh: Flags) -> None:
+def learn_power(baselines: Baselines, power: Floats, step: Floats, fresh: Flags) -> None:
     """Follow the lowest and the highest power: quickly outwards, slowly inwards."""
-    down = np.where(power < held.lowest, np.float32(3.0), np.float32(FORGET))
-    up = np.where(power > held.highest, np.float32(8.0), np.float32(FORGET))
-    follow(held.lowest, power, step, down, fresh)
-    follow(held.highest, power, step, up, fresh)
+    down = np.where(power < baselines.lowest, np.float32(3.0), np.float32(FORGET))
+    up = np.where(power > baselines.highest, np.float32(8.0), np.float32(FORGET))
+    follow(baselines.lowest, power, step, down, fresh)
+    follow(baselines.highest, power, step, up, fresh)
 
 
-def dynamic_share(held: Baselines, power: Floats) -> Floats:
+def dynamic_share(baselines: Baselines, power: Floats) -> Floats:
     """Where the power stands between the idle and the highest one.
 
     A node that was never seen idle is taken to idle at three tenths of its highest power or less.
     """
-    idle = np.fmin(held.lowest, 0.3 * held.highest)
-    made: Floats = (power - idle) / np.maximum(held.highest - idle, 1.0)
-    return made
+    idle = np.fmin(baselines.lowest, 0.3 * baselines.highest)
+    share: Floats = (power - idle) / np.maximum(baselines.highest - idle, 1.0)
+    return share
 
 
-def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
+def learn(baselines: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
     """Let the baselines follow a fresh sample of channels (channels, nodes)."""
     at_work = fresh & working
-    held.counted += at_work
-    held.seen_at_rest |= fresh & ~working
-    difference = logs - held.usual
-    other_job = another_job(held, memory)
+    baselines.counted += at_work
+    baselines.seen_at_rest |= fresh & ~working
+    difference = logs - baselines.usual
+    other_job = another_job(baselines, memory)
     low = np.where(other_job, np.float32(OTHER_JOB_TIME), np.float32(LOW_TIME))
     seconds = np.where(
         difference > NEAR, np.float32(HIGH_TIME), np.where(difference < -NEAR, low, np.float32(NEAR_TIME))
     )
     seconds[STEADY] = np.where(difference[STEADY] > FAR, np.float32(FAR_TIME), seconds[STEADY])
     weight = step / (step + seconds)
-    weight = np.maximum(weight, np.where(held.counted < QUICK, 1 / np.maximum(held.counted, 1), 0))
+    weight = np.maximum(weight, np.where(baselines.counted < QUICK, 1 / np.maximum(baselines.counted, 1), 0))
     known = ~np.isnan(logs)
-    begun = np.where(np.isnan(held.usual), logs, held.usual + weight * difference)
-    np.copyto(held.usual, begun, where=at_work & known)
-    mean = step * np.maximum(held.counted - 1, 0.0)  # a plain one, until as much is known as is averaged over
-    follow(held.memory, memory, step, np.minimum(mean, NEAR_TIME), at_work)
-    most = np.where(memory > held.most_memory, np.float32(0.1), np.float32(FORGET))
-    follow(held.most_memory, memory, step, most, fresh)
-    moved = np.abs(logs[[UTILISATION, POWER]] - held.short[[UTILISATION, POWER]])
-    follow(held.noise, np.minimum(moved, 0.3), step, 30.0, fresh)
+    begun = np.where(np.isnan(baselines.usual), logs, baselines.usual + weight * difference)
+    np.copyto(baselines.usual, begun, where=at_work & known)
+    mean = step * np.maximum(baselines.counted - 1, 0.0)  # a plain one, until as much is known as is averaged over
+    follow(baselines.memory, memory, step, np.minimum(mean, NEAR_TIME), at_work)
+    most = np.where(memory > baselines.most_memory, np.float32(0.1), np.float32(FORGET))
+    follow(baselines.most_memory, memory, step, most, fresh)
+    moved = np.abs(logs[[UTILISATION, POWER]] - baselines.short[[UTILISATION, POWER]])
+    follow(baselines.noise, np.minimum(moved, 0.3), step, 30.0, fresh)
     of_work = np.where(np.isnan(difference[PIPE]), difference[POWER], difference[PIPE])
     of_work = np.where(np.isnan(difference[UTILISATION]), of_work, difference[UTILISATION])
     deviation = np.minimum(np.abs(of_work), 1.0)
-    follow(held.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
-    known = np.where(held.counted < SETTLED, held.restless, np.fmin(held.restless, held.uneven + RISE * step))
-    np.copyto(held.uneven, known, where=at_work)
-    follow(held.short, logs[:SIGNAL_CHANNELS], step, SHORT, fresh)
-    follow(held.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM, fresh)
+    follow(baselines.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
+    known = np.where(
+        baselines.counted < SETTLED, baselines.restless, np.fmin(baselines.restless, baselines.uneven + RISE * step)
+    )
+    np.copyto(baselines.uneven, known, where=at_work)
+    follow(baselines.short, logs[:SIGNAL_CHANNELS], step, SHORT, fresh)
+    follow(baselines.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM, fresh)
 
 
-def another_job(held: Baselines, memory: Floats) -> Flags:
+def another_job(baselines: Baselines, memory: Floats) -> Flags:
     """Whether as much memory is in use as no longer belongs to the job that is known: given back, or another's."""
-    made: Flags = np.abs(memory - held.memory) > OTHER_MEMORY * held.memory
-    return made
+    flags: Flags = np.abs(memory - baselines.memory) > OTHER_MEMORY * baselines.memory
+    return flags
 
 
-def forget(held: Baselines, where: Flags) -> None:
+def forget(baselines: Baselines, where: Flags) -> None:
     """Let the next job begin anew: what was usual for the last one says little about it."""
-    held.counted = np.where(where & (held.counted > 0), np.float32(0.5), held.counted)
+    baselines.counted = np.where(where & (baselines.counted > 0), np.float32(0.5), baselines.counted)
 
 
-def learn_share(held: Baselines, share: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
+def learn_share(baselines: Baselines, share: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
     """Follow the allocatable share, apart while the node works and while it is idle; upwards soon, downwards late.
 
     All of an idle node can be given out unless something is wrong; while it works, that depends on the scheduler.
     """
-    for usual, regime in ((held.share, working), (held.share_idle, ~working)):
+    for usual, regime in ((baselines.share, working), (baselines.share_idle, ~working)):
         seconds = np.where(share >= usual, np.float32(5.0), np.float32(LOW_TIME))
         follow(usual, share, step, seconds, fresh & regime)

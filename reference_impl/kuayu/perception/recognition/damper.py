@@ -81,21 +81,21 @@ class Belief:
             back: Whether it was gone until now, so that what was believed of it counts no longer.
             step: Seconds since the last call.
         """
-        held, by = self._rows, self._by
-        prior = np.where(back, np.float32(1 / WORKING), held.belief)
+        rows, by = self._rows, self._by
+        prior = np.where(back, np.float32(1 / WORKING), rows.belief)
         left = np.float32(1 - np.exp(-by.leaving * step))
         prior = prior * (1 - left * WORKING / (WORKING - 1)) + left / (WORKING - 1)
         weight = np.where(fresh, np.float32(by.strength), np.float32(by.stale * min(step, 1.0)))
-        found = prior * np.exp(np.maximum(said * weight, -20.0))
-        held.belief = found / found.sum(axis=0)
-        likeliest = held.belief.argmax(axis=0)
-        sure = held.belief.max(axis=0) > by.margin
-        held.shown = np.where(sure | back, likeliest, held.shown).astype(np.int8)
-        shown_belief = np.take_along_axis(held.belief, held.shown[None].astype(np.intp), axis=0)[0]
-        return held.shown.copy(), np.log(shown_belief + 1e-6) - np.log1p(1e-6 - shown_belief)
+        posterior = prior * np.exp(np.maximum(said * weight, -20.0))
+        rows.belief = posterior / posterior.sum(axis=0)
+        likeliest = rows.belief.argmax(axis=0)
+        sure = rows.belief.max(axis=0) > by.margin
+        rows.shown = np.where(sure | back, likeliest, rows.shown).astype(np.int8)
+        shown_belief = np.take_along_axis(rows.belief, rows.shown[None].astype(np.intp), axis=0)[0]
+        return rows.shown.copy(), np.log(shown_belief + 1e-6) - np.log1p(1e-6 - shown_belief)
 
 
 def calibrated(odds: Floats, line: tuple[float, float]) -> Floats:
     """Probability from log odds and the line that was fitted to them (Platt 1999)."""
-    made: Floats = (1 / (1 + np.exp(-np.clip(line[0] + line[1] * odds, -20, 20)))).astype(np.float32)
-    return made
+    probabilities: Floats = (1 / (1 + np.exp(-np.clip(line[0] + line[1] * odds, -20, 20)))).astype(np.float32)
+    return probabilities

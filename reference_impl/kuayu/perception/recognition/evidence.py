@@ -206,8 +206,8 @@ class Evidence:
             sure = shows & may[state]
             said = np.where(sure, np.minimum(said, LIKELY), said)
             said[state] = np.where(sure, np.float32(0.0), said[state])
-        made: Floats = np.where(may, said, np.minimum(said, UNLIKELY))
-        return made
+        weighed: Floats = np.where(may, said, np.minimum(said, UNLIKELY))
+        return weighed
 
     def named(self, name: str) -> Floats:
         """A feature, (nodes,)."""
@@ -215,8 +215,8 @@ class Evidence:
         return row
 
     def _least(self, names: list[str]) -> Floats:
-        made: Floats = self._features[[_PLACE[name] for name in names]].min(axis=0)
-        return made
+        least: Floats = self._features[[_PLACE[name] for name in names]].min(axis=0)
+        return least
 
 
 OF_REPORTS = {

@@ -168,32 +168,32 @@ class Tracker:
             telemetry: The newest samples.
             related: Whether each node is in a family.
         """
-        held, fresh = self._baselines, telemetry.fresh
+        baselines, fresh = self._baselines, telemetry.fresh
         values = np.ascontiguousarray(telemetry.values.T, np.float32)
         step = self._steps(telemetry)
         signals, power, memory = _signals(values), values[_PLACE["power"]], values[_PLACE["accelerator_memory_used"]]
-        usual.learn_power(held, power, step, fresh)
-        dynamic = usual.dynamic_share(held, power)
+        usual.learn_power(baselines, power, step, fresh)
+        dynamic = usual.dynamic_share(baselines, power)
         logs = _logs(signals, dynamic)
         # what is drawn at rest is in it, too, and only where that is known or the work is even does it say anything
-        compares = held.seen_at_rest | (held.restless < usual.UNEVEN)
+        compares = baselines.seen_at_rest | (baselines.restless < usual.UNEVEN)
         logs[usual.PER_POWER] = np.where(compares, logs[usual.PER_POWER], np.float32(np.nan))
         working = _works(signals, dynamic)
-        above = (power - held.lowest) / np.maximum(held.highest - held.lowest, 1.0) > POWERED
+        above = (power - baselines.lowest) / np.maximum(baselines.highest - baselines.lowest, 1.0) > POWERED
         bursts: Flags = above & self.varied & (power > RISES * self._history.power)
         self._history.powered = np.where(fresh, bursts, self._history.powered)
         self._count(values[_PLACE["faults"]], signals, step, fresh)
         share = values[_PLACE["allocatable_share"]]
         self._give_out(share, memory, fresh, working, step)
-        lost = np.where(working, held.share, held.share_idle) - share
+        lost = np.where(working, baselines.share, baselines.share_idle) - share
         given_out = self._history.given_out | (np.isnan(memory) & ~working)
         lost = np.where(given_out, np.float32(0.0), lost)
-        most_memory = np.fmax(held.most_memory, memory)
-        strange = (held.counted == 0) & ~working & ~np.isnan(signals[usual.UTILISATION])
+        most_memory = np.fmax(baselines.most_memory, memory)
+        strange = (baselines.counted == 0) & ~working & ~np.isnan(signals[usual.UTILISATION])
         held_memory = memory / np.maximum(most_memory, 1.0)
         _lasts(self._history.quiet, fresh, _does_nothing(signals) & ~self._history.powered, step)
-        beside = logs - held.usual
-        same_job = ~usual.another_job(held, memory) & (held.counted >= KNOWN)
+        beside = logs - baselines.usual
+        same_job = ~usual.another_job(baselines, memory) & (baselines.counted >= KNOWN)
         slowed = same_job & _lower_together(beside, signals)
         less = np.where(working, np.maximum(self._history.slowed - 2 * step, 0), np.float32(0.0))
         more = np.where(slowed, np.minimum(self._history.slowed + step, LONGEST_SLOWED), less)
@@ -209,43 +209,43 @@ class Tracker:
             0.1 * (logs[usual.STORAGE] - np.log(FLOORS[usual.STORAGE])),
         ]
         devices = values[_PLACE["device_share"]]
-        made = put_together(
+        features = put_together(
             self._made,
             [
                 *levels,
                 np.clip(beside, -WIDEST, WIDEST),
-                np.clip(logs[: usual.SIGNAL_CHANNELS] - held.short, -WIDEST, WIDEST),
-                np.clip(logs[: usual.SIGNAL_CHANNELS] - held.medium, -WIDEST, WIDEST),
-                np.clip(np.log(np.maximum(memory, 1.0) / np.maximum(held.memory, 1.0)), -WIDEST, WIDEST),
+                np.clip(logs[: usual.SIGNAL_CHANNELS] - baselines.short, -WIDEST, WIDEST),
+                np.clip(logs[: usual.SIGNAL_CHANNELS] - baselines.medium, -WIDEST, WIDEST),
+                np.clip(np.log(np.maximum(memory, 1.0) / np.maximum(baselines.memory, 1.0)), -WIDEST, WIDEST),
                 np.log1p(np.nan_to_num(values[_PLACE["faults"]])),
                 np.log1p(self._history.faults),
                 np.log1p(np.minimum(self._history.still, 20)) / 2,
                 share,
                 lost,
                 devices - 1,
-                10 * held.noise,
-                RESTLESS * held.restless,
+                10 * baselines.noise,
+                RESTLESS * baselines.restless,
                 ratio,
-                np.log1p(held.counted) / 3,
+                np.log1p(baselines.counted) / 3,
                 *(~np.isnan(level) for level in levels),
                 ~np.isnan(share),
                 ~np.isnan(devices),
                 related,
             ],
         )
-        np.copyto(made, 0, where=np.isnan(made))
-        np.clip(made, -MAX_FEATURE, MAX_FEATURE, out=made)
-        np.copyto(self._features, made, where=fresh)
-        usual.forget(held, fresh & np.where(np.isnan(memory), ~working, usual.another_job(held, memory)))
-        usual.learn(held, logs, memory, step, fresh, working)
-        usual.learn_share(held, share, step, fresh, working)
+        np.copyto(features, 0, where=np.isnan(features))
+        np.clip(features, -MAX_FEATURE, MAX_FEATURE, out=features)
+        np.copyto(self._features, features, where=fresh)
+        usual.forget(baselines, fresh & np.where(np.isnan(memory), ~working, usual.another_job(baselines, memory)))
+        usual.learn(baselines, logs, memory, step, fresh, working)
+        usual.learn_share(baselines, share, step, fresh, working)
         return self._features
 
     @property
     def above_rest(self) -> Flags:
         """Whether the power of each node stands above the lowest that was seen by more than its noise."""
-        made: Flags = self._history.power > ABOVE_REST * self._baselines.lowest
-        return made
+        flags: Flags = self._history.power > ABOVE_REST * self._baselines.lowest
+        return flags
 
     @property
     def powered(self) -> Flags:
@@ -255,8 +255,8 @@ class Tracker:
     @property
     def even(self) -> Flags:
         """Whether the work of each node was even before it began to deviate from its usual."""
-        made: Flags = self._baselines.uneven < usual.UNEVEN
-        return made
+        flags: Flags = self._baselines.uneven < usual.UNEVEN
+        return flags
 
     @property
     def slowed(self) -> Floats:
@@ -264,8 +264,8 @@ class Tracker:
 
         Nought where work is half as uneven as a server's: a load that falls is no slowness.
         """
-        made: Floats = np.where(self._baselines.uneven < usual.UNEVEN / 2, self._history.slowed, np.float32(0.0))
-        return made
+        seconds: Floats = np.where(self._baselines.uneven < usual.UNEVEN / 2, self._history.slowed, np.float32(0.0))
+        return seconds
 
     @property
     def sends_more(self) -> Floats:
@@ -280,11 +280,11 @@ class Tracker:
     @property
     def faults_over(self) -> Flags:
         """Whether faults that came again and again come no more."""
-        held = self._history
-        made: Flags = (held.fault_count >= RECURRED) & (
-            held.since_fault > np.maximum(LAPSE, LAPSE_GAPS * held.fault_gap)
+        history = self._history
+        flags: Flags = (history.fault_count >= RECURRED) & (
+            history.since_fault > np.maximum(LAPSE, LAPSE_GAPS * history.fault_gap)
         )
-        return made
+        return flags
 
     @property
     def quiet(self) -> Floats:
@@ -294,8 +294,8 @@ class Tracker:
     @property
     def varied(self) -> Flags:
         """Whether the power of each node has been seen at two levels."""
-        made: Flags = self._baselines.highest > TWO_LEVELS * self._baselines.lowest
-        return made
+        flags: Flags = self._baselines.highest > TWO_LEVELS * self._baselines.lowest
+        return flags
 
     def _give_out(self, share: Floats, memory: Floats, fresh: Flags, working: Flags, step: Floats) -> None:
         """Notice nodes whose allocatable share falls when a job begins: what is given out can no longer be (STA-3).
@@ -303,47 +303,47 @@ class Tracker:
         What such a share loses says nothing of accelerators that are missing. Where jobs share accelerators in time,
         it does: there it does not fall when one begins.
         """
-        held = self._history
-        held.least_memory = np.where(fresh, np.fmin(held.least_memory, memory), held.least_memory)
-        used: Flags = working | (memory > 1.5 * held.least_memory + CONTEXT)
-        before = np.where(np.isnan(held.share_before), np.float32(1.0), held.share_before)
-        held.given_out |= fresh & used & ~held.used & (held.unused >= UNUSED) & (share < before - PART)
-        out_of_use = np.where(used, np.float32(0.0), np.where(held.used, step, held.unused + step))
-        np.copyto(held.unused, out_of_use, where=fresh)
-        usual.follow(held.share_before, share, step, GIVEN_OUT_WITHIN, fresh & ~used)
-        held.used = np.where(fresh, used, held.used)
+        history = self._history
+        history.least_memory = np.where(fresh, np.fmin(history.least_memory, memory), history.least_memory)
+        used: Flags = working | (memory > 1.5 * history.least_memory + CONTEXT)
+        before = np.where(np.isnan(history.share_before), np.float32(1.0), history.share_before)
+        history.given_out |= fresh & used & ~history.used & (history.unused >= UNUSED) & (share < before - PART)
+        out_of_use = np.where(used, np.float32(0.0), np.where(history.used, step, history.unused + step))
+        np.copyto(history.unused, out_of_use, where=fresh)
+        usual.follow(history.share_before, share, step, GIVEN_OUT_WITHIN, fresh & ~used)
+        history.used = np.where(fresh, used, history.used)
 
     def _recur(self, faulty: Flags, elapsed: Floats) -> None:
         """Follow how often samples with faults come, and whether the first of them came while the node was at rest."""
-        held = self._history
-        since = held.since_fault + elapsed
+        history = self._history
+        since = history.since_fault + elapsed
         first = faulty & (since > FORGOTTEN)
-        held.faults_at_rest = np.where(first, held.quiet >= REST, held.faults_at_rest & (held.quiet > 0))
-        held.fault_count = np.where(first, np.float32(1.0), held.fault_count + faulty)
-        weight = 1 / np.clip(held.fault_count - 1, 1, 10)
-        gap = np.where(held.fault_count > 2, held.fault_gap + weight * (since - held.fault_gap), since)  # noqa: PLR2004
-        np.copyto(held.fault_gap, gap, where=faulty & ~first)
-        held.since_fault = np.where(faulty, np.float32(0.0), since)
+        history.faults_at_rest = np.where(first, history.quiet >= REST, history.faults_at_rest & (history.quiet > 0))
+        history.fault_count = np.where(first, np.float32(1.0), history.fault_count + faulty)
+        weight = 1 / np.clip(history.fault_count - 1, 1, 10)
+        gap = np.where(history.fault_count > 2, history.fault_gap + weight * (since - history.fault_gap), since)  # noqa: PLR2004
+        np.copyto(history.fault_gap, gap, where=faulty & ~first)
+        history.since_fault = np.where(faulty, np.float32(0.0), since)
 
     def _steps(self, telemetry: Telemetry) -> Floats:
         """Seconds since the sample before, for fresh rows."""
-        held = self._history
-        step = np.nan_to_num(telemetry.observed - held.observed, nan=1.0)
-        np.copyto(held.observed, telemetry.observed, where=telemetry.fresh)
+        history = self._history
+        step = np.nan_to_num(telemetry.observed - history.observed, nan=1.0)
+        np.copyto(history.observed, telemetry.observed, where=telemetry.fresh)
         return np.clip(step, 0.05, 120.0).astype(np.float32)
 
     def _count(self, faults: Floats, signals: Floats, step: Floats, fresh: Flags) -> None:
         """Count faults, and samples in which utilisation or power stand exactly where they stood."""
-        held = self._history
+        history = self._history
         seen = np.where(fresh, np.nan_to_num(faults), np.float32(0.0))
         elapsed = np.where(fresh, step, np.float32(0.0))
         self._recur(seen > 0, elapsed)
-        held.faults *= np.exp(-elapsed / np.array([[8.0], [60.0], [60.0]], np.float32))
-        held.faults += np.stack([seen, seen, np.minimum(seen, 1)])
+        history.faults *= np.exp(-elapsed / np.array([[8.0], [60.0], [60.0]], np.float32))
+        history.faults += np.stack([seen, seen, np.minimum(seen, 1)])
         for row, (before, now) in enumerate(
-            ((held.utilisation, signals[usual.UTILISATION]), (held.power, signals[usual.POWER]))
+            ((history.utilisation, signals[usual.UTILISATION]), (history.power, signals[usual.POWER]))
         ):
-            held.still[row] = np.where(fresh, np.where(before == now, held.still[row] + 1, 0), held.still[row])
+            history.still[row] = np.where(fresh, np.where(before == now, history.still[row] + 1, 0), history.still[row])
             np.copyto(before, now, where=fresh)
 
 
@@ -359,9 +359,9 @@ def _lower_together(beside: Floats, signals: Floats) -> Flags:
     lower = of_work < LOWER
     few = known.sum(axis=0) < THREE
     read = few & (beside[usual.STORAGE] < LOWER[0])
-    made: Flags = (lower | ~known).all(axis=0) & ((known.sum(axis=0) + read) >= THREE)
-    made &= known[usual.UTILISATION] & (signals[usual.UTILISATION] > WORKS_AT)
-    return made
+    flags: Flags = (lower | ~known).all(axis=0) & ((known.sum(axis=0) + read) >= THREE)
+    flags &= known[usual.UTILISATION] & (signals[usual.UTILISATION] > WORKS_AT)
+    return flags
 
 
 def _sent_over_received(values: Floats) -> Floats:
@@ -369,8 +369,8 @@ def _sent_over_received(values: Floats) -> Floats:
     sent, received = values[_PLACE["scale_out_transmit_flow"]], values[_PLACE["scale_out_receive_flow"]]
     moves = (sent > MOVES) & (received > MOVES)
     ratio = np.log(np.where(moves, sent, np.float32(1.0)) / np.where(moves, received, np.float32(1.0)))
-    made: Floats = np.where(moves, np.clip(ratio, -WIDEST, WIDEST), np.float32(np.nan))
-    return made
+    ratios: Floats = np.where(moves, np.clip(ratio, -WIDEST, WIDEST), np.float32(np.nan))
+    return ratios
 
 
 def _signals(values: Floats) -> Floats:
@@ -402,8 +402,8 @@ def _does_nothing(signals: Floats) -> Flags:
     """Whether all is nought that is known of utilisation, pipe and memory bandwidth, and something is."""
     nothing: Flags = signals[:3] <= np.array([[IDLE_UTILISATION], [NOTHING], [NOTHING]], np.float32)
     known: Flags = ~np.isnan(signals[:3])
-    made: Flags = np.logical_and(known.any(axis=0), np.logical_or(nothing, ~known).all(axis=0))
-    return made
+    flags: Flags = np.logical_and(known.any(axis=0), np.logical_or(nothing, ~known).all(axis=0))
+    return flags
 
 
 def _works(signals: Floats, dynamic: Floats) -> Flags:

@@ -74,9 +74,9 @@ class Groups:
     def _mean(self, ranked: Floats) -> Floats:
         if not len(self.sizes):
             return ranked[:, :0]
-        made: Floats = np.add.reduceat(ranked, self.starts, axis=1)
-        made /= self.sizes.astype(np.float32)
-        return made
+        means: Floats = np.add.reduceat(ranked, self.starts, axis=1)
+        means /= self.sizes.astype(np.float32)
+        return means
 
     def _maximum(self, ranked: Floats) -> Floats:
         return np.maximum.reduceat(ranked, self.starts, axis=1) if len(self.sizes) else ranked[:, :0]
@@ -87,29 +87,29 @@ class Groups:
 
     def median(self, values: Floats) -> Floats:
         """Median of the values that are not NaN, (channels, groups); NaN where there is none."""
-        found = np.full((len(values), len(self.sizes)), np.nan, np.float32)
+        medians = np.full((len(values), len(self.sizes)), np.nan, np.float32)
         padded = np.concatenate([values, np.full((len(values), 1), np.nan, np.float32)], axis=1)
         for groups, members in self.tables:
             ranked = np.sort(padded[:, members], axis=2)
             known = ranked.shape[2] - np.isnan(ranked).sum(axis=2)
             low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, ranked.shape[2] - 1)
             pair = np.take_along_axis(ranked, np.stack([low, high], axis=2), axis=2)
-            found[:, groups] = 0.5 * (pair[..., 0] + pair[..., 1])
-        return found
+            medians[:, groups] = 0.5 * (pair[..., 0] + pair[..., 1])
+        return medians
 
     def back(self, values: Floats, out: Floats | None = None) -> Floats:
         """Mean over the groups of each node, (channels, nodes); nought for nodes in none."""
-        found = np.empty((len(values), self.nodes), np.float32) if out is None else out
+        means = np.empty((len(values), self.nodes), np.float32) if out is None else out
         if not self.places:
-            found[:] = 0
-            return found
+            means[:] = 0
+            return means
         padded = np.concatenate([values.astype(np.float32), np.zeros((len(values), 1), np.float32)], axis=1)
-        np.take(padded, self.places[0], axis=1, out=found, mode="clip")
+        np.take(padded, self.places[0], axis=1, out=means, mode="clip")
         for place in self.places[1:]:
-            found += np.take(padded, place, axis=1)
+            means += np.take(padded, place, axis=1)
         if len(self.places) > 1:
-            found *= self.share
-        return found
+            means *= self.share
+        return means
 
 
 def _places(member: Places, group: Places, nodes: int) -> tuple[Places, ...]:
@@ -118,22 +118,22 @@ def _places(member: Places, group: Places, nodes: int) -> tuple[Places, ...]:
     ranked = member[order]
     first = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else np.zeros(0, np.intp)
     rank = np.arange(len(ranked)) - np.repeat(first, np.diff(np.r_[first, len(ranked)]))
-    made = []
+    positions = []
     for layer in range(int(rank.max()) + 1 if len(rank) else 0):
         place = np.full(nodes, int(group.max()) + 1, np.intp)
         place[ranked[rank == layer]] = group[order][rank == layer]
-        made.append(place)
-    return tuple(made)
+        positions.append(place)
+    return tuple(positions)
 
 
 def _tables(member: Places, starts: Places, sizes: Places, nodes: int) -> tuple[tuple[Places, Places], ...]:
     """Tables of members, one for the groups between two powers of two, so that little is padded."""
-    made = []
+    tables = []
     classes = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)
     for size in np.unique(classes):
         groups = np.flatnonzero(classes == size)
         width = int(sizes[groups].max())
         places = starts[groups, None] + np.arange(width)
         inside = np.arange(width) < sizes[groups, None]
-        made.append((groups, np.where(inside, member[np.minimum(places, len(member) - 1)], nodes)))
-    return tuple(made)
+        tables.append((groups, np.where(inside, member[np.minimum(places, len(member) - 1)], nodes)))
+    return tuple(tables)

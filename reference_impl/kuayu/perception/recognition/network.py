@@ -39,8 +39,8 @@ class Ties:
 @cache
 def shipped() -> Weights:
     """Weights that come with the package."""
-    with (files("kuayu.perception.recognition") / WEIGHTS).open("rb") as file, np.load(file) as held:
-        return {name: held[name] for name in held.files}
+    with (files("kuayu.perception.recognition") / WEIGHTS).open("rb") as file, np.load(file) as archive:
+        return {name: archive[name] for name in archive.files}
 
 
 class Space:
@@ -51,10 +51,10 @@ class Space:
 
     def of(self, name: str, rows: int, columns: int) -> Floats:
         """The array of that name, with whatever it holds."""
-        held = self._held.get(name)
-        if held is None or held.shape != (rows, columns):
-            held = self._held[name] = np.empty((rows, columns), np.float32)
-        return held
+        array = self._held.get(name)
+        if array is None or array.shape != (rows, columns):
+            array = self._held[name] = np.empty((rows, columns), np.float32)
+        return array
 
 
 def of_graph(weights: Weights, features: Floats, answers: Floats, ties: Ties, space: Space | None = None) -> Floats:
@@ -70,12 +70,12 @@ def of_graph(weights: Weights, features: Floats, answers: Floats, ties: Ties, sp
     space = space or Space()
     hidden = _layer(weights, "graph.enter", features, space)
     everyone = bool(answers.all())
-    for turn in range(ROUNDS):
+    for round_number in range(ROUNDS):
         sent = hidden if everyone else np.multiply(hidden, answers, out=space.of("sent", *hidden.shape))
         seen = np.vstack(ties.families.mean_and_maximum(sent))
-        of_family = _layer(weights, f"graph.{turn}.family", seen, space)
-        of_domain = _layer(weights, f"graph.{turn}.domain", ties.domains.mean(sent), space)
-        name, groups = f"graph.{turn}.node", ((ties.families, of_family), (ties.domains, of_domain))
+        of_family = _layer(weights, f"graph.{round_number}.family", seen, space)
+        of_domain = _layer(weights, f"graph.{round_number}.domain", ties.domains.mean(sent), space)
+        name, groups = f"graph.{round_number}.node", ((ties.families, of_family), (ties.domains, of_domain))
         hidden += _joined(weights, name, hidden, groups, space)
     return _affine(weights, "graph.leave", hidden, space)
 
@@ -91,8 +91,8 @@ def plain(weights: Weights, features: Floats, space: Space | None = None) -> Flo
 def log_softmax(logits: Floats) -> Floats:
     """Logarithms of probabilities over the first axis."""
     shifted = logits - logits.max(axis=0)
-    made: Floats = shifted - np.log(np.exp(shifted).sum(axis=0))
-    return made
+    log_probabilities: Floats = shifted - np.log(np.exp(shifted).sum(axis=0))
+    return log_probabilities
 
 
 def _joined(
@@ -101,27 +101,27 @@ def _joined(
     """A layer over what a node holds and what its groups saw, multiplied before it goes back to the many nodes."""
     matrix = weights[f"{name}.weight"]
     end = len(hidden)
-    made = np.matmul(matrix[:, :end], hidden, out=space.of("joined", len(matrix), hidden.shape[1]))
+    output = np.matmul(matrix[:, :end], hidden, out=space.of("joined", len(matrix), hidden.shape[1]))
     bias = weights[f"{name}.bias"][:, None]
     for groups, of_groups in seen:
         part = matrix[:, end : end + len(of_groups)] @ of_groups
         if groups.in_order:
             part += bias
             bias = np.zeros_like(bias)
-        made += groups.back(part, space.of("back", *made.shape))
+        output += groups.back(part, space.of("back", *output.shape))
         end += len(of_groups)
     if bias.any():
-        made += bias
-    return np.maximum(made, 0.0, out=made)
+        output += bias
+    return np.maximum(output, 0.0, out=output)
 
 
 def _affine(weights: Weights, name: str, values: Floats, space: Space) -> Floats:
     matrix = weights[f"{name}.weight"]
-    made = np.matmul(matrix, values, out=space.of(name, len(matrix), values.shape[1]))
-    made += weights[f"{name}.bias"][:, None]
-    return made
+    output = np.matmul(matrix, values, out=space.of(name, len(matrix), values.shape[1]))
+    output += weights[f"{name}.bias"][:, None]
+    return output
 
 
 def _layer(weights: Weights, name: str, values: Floats, space: Space) -> Floats:
-    made = _affine(weights, name, values, space)
-    return np.maximum(made, 0.0, out=made)
+    output = _affine(weights, name, values, space)
+    return np.maximum(output, 0.0, out=output)

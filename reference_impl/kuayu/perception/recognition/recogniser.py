@@ -152,6 +152,6 @@ class RuleRecogniser(_Filtered):
     def _classify(self, observation: NodeView) -> Floats:
         said = rules.judge(rules.Thresholds.of(self._weights), observation.features)
         unlikely = (1 - rules.SURE) / (WORKING - 1)
-        made = np.full((WORKING, len(said)), np.log(unlikely), np.float32)
-        made[said, np.arange(len(said))] = np.log(rules.SURE)
-        return made
+        logs = np.full((WORKING, len(said)), np.log(unlikely), np.float32)
+        logs[said, np.arange(len(said))] = np.log(rules.SURE)
+        return logs

@@ -97,5 +97,5 @@ def _takes_part(own: Floats) -> Flags:
 
     runs = (named("level of utilisation") > IDLE_UTILISATION) | (named("level of dynamic power") > WORKS_AT_POWER)
     holds = np.where(named("has memory") > 0, named("level of memory") > HOLDS, named("samples at work") > 0)
-    found: Flags = runs | holds
-    return found
+    flags: Flags = runs | holds
+    return flags

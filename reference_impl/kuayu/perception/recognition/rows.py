@@ -37,11 +37,11 @@ def blank(kind: type[Rows], nodes: int) -> Rows:
 
 def rearranged(rows: Rows, origin: Places) -> Rows:
     """The memory of new rows; row i was row ``origin[i]`` before, or is new where that is −1."""
-    kept = blank(type(rows), len(origin))
+    new_rows = blank(type(rows), len(origin))
     old = origin >= 0
     for name in get_type_hints(type(rows)):
-        getattr(kept, name)[..., old] = getattr(rows, name)[..., origin[old]]
-    return kept
+        getattr(new_rows, name)[..., old] = getattr(rows, name)[..., origin[old]]
+    return new_rows
 
 
 def put_together(out: Floats, rows: Sequence[NDArray[Any]]) -> Floats:

@@ -107,8 +107,8 @@ def judge(by: Thresholds, features: Floats) -> Places:
     missing = (named("device share") < -by.missing) | (named("allocatable share lost") > by.missing)
     degraded = (slower & ~idle) | recurring | missing
 
-    found = np.where(idle, states.IDLE, states.BUSY)
-    found = np.where(degraded, states.DEGRADED, found)
-    found = np.where(straggling, states.STRAGGLING, found)
-    made: Places = np.where(stopped, states.FAULTY, found).astype(np.intp)
-    return made
+    positions = np.where(idle, states.IDLE, states.BUSY)
+    positions = np.where(degraded, states.DEGRADED, positions)
+    positions = np.where(straggling, states.STRAGGLING, positions)
+    states_of_nodes: Places = np.where(stopped, states.FAULTY, positions).astype(np.intp)
+    return states_of_nodes

@@ -111,11 +111,11 @@ class StageTimetable:
 
     def steps(self, rate: float, horizon_s: float) -> float:
         """Steps that are made until then at the levels that are ahead; ``rate`` is that of the policy before."""
-        made, elapsed_s = 0.0, 0.0
+        total, elapsed_s = 0.0, 0.0
         for stage, begin in zip(self.stages, self.after_s, strict=True):
-            made += rate * (min(begin, horizon_s) - elapsed_s)
+            total += rate * (min(begin, horizon_s) - elapsed_s)
             elapsed_s, rate = min(begin + stage.pause_s, horizon_s), stage.soon
-        return made + rate * (horizon_s - elapsed_s)
+        return total + rate * (horizon_s - elapsed_s)
 
 
 def stage_timetable(stages: Sequence[Stage], rate: float, soon: float, rules: LossRules) -> StageTimetable:
@@ -215,18 +215,20 @@ def plan_stages(job: RunningJob, aim: BestPolicy, rules: LossRules) -> Adjustmen
     """
     rate, soon = job.now.rate(job.policy), job.soon.rate(job.policy)
     gentle, full = (replace(rules, allowance=share * rules.allowance) for share in (GENTLE, FULL))
-    found: list[AdjustmentOption] = []
+    options: list[AdjustmentOption] = []
     for target in _targets(job, aim):
         near = job.soon.rate(target) / aim.rate if aim.rate > 0.0 else 1.0
         for stages in _ways_there(job, target, full):
             slow = stage_timetable(stages, rate, soon, gentle)
             at_once = len(stages) == 1 and slow.after_s[0] <= 0.0 and slow.loss <= gentle.allowance
-            for made in (slow,) if at_once else (slow, stage_timetable(stages, rate, soon, full)):
-                allowed = rate <= 0.0 or made.loss <= rules.allowance
-                found.append(AdjustmentOption(made, allowed, near, made.steps(soon, HORIZON_WINDOWS * rules.window_s)))
+            for timetable in (slow,) if at_once else (slow, stage_timetable(stages, rate, soon, full)):
+                allowed = rate <= 0.0 or timetable.loss <= rules.allowance
+                options.append(
+                    AdjustmentOption(timetable, allowed, near, timetable.steps(soon, HORIZON_WINDOWS * rules.window_s))
+                )
             if at_once:
                 break  # nothing is gained by stages
-    return _chosen(found, GENTLE_ENOUGH * rules.allowance)
+    return _chosen(options, GENTLE_ENOUGH * rules.allowance)
 
 
 WINDOW_PIECES = 8
@@ -240,14 +242,14 @@ def past_shares(job: RunningJob, window_s: float) -> tuple[tuple[float, float, f
         Begin and end in seconds from now, and the share; in the order of time, as far back as loads were measured.
     """
     rate, pace = job.now.rate(job.policy), job.now.pace(job.policy.way)
-    lasts, found = window_s / WINDOW_PIECES, []
+    lasts, pieces = window_s / WINDOW_PIECES, []
     for piece in range(WINDOW_PIECES):
         back = int((piece + 0.5) * lasts / job.interval_s) + 1
         if rate <= 0.0 or any(back > len(loads) for loads in job.measured):
             break
         step_s = job.now.at([loads[-back] for loads in job.measured]).step_s(job.policy.parts)
-        found.append((-(piece + 1) * lasts, -piece * lasts, min(1.0, pace.rate(step_s) / rate)))
-    return tuple(reversed(found))
+        pieces.append((-(piece + 1) * lasts, -piece * lasts, min(1.0, pace.rate(step_s) / rate)))
+    return tuple(reversed(pieces))
 
 
 MUST_SHARE = 0.9
@@ -287,7 +289,7 @@ class Decision:
     made: AdjustmentOption | None = None
 
 
-def decide(job: RunningJob, rules: LossRules, found: Levels) -> Decision:
+def decide(job: RunningJob, rules: LossRules, levels: Levels) -> Decision:
     """Decide about a job.
 
     Where a load is still on its way and does not count as changed yet, that is waited for: who adjusts to half of a
@@ -297,25 +299,25 @@ def decide(job: RunningJob, rules: LossRules, found: Levels) -> Decision:
     Args:
         job: Which.
         rules: What it may lose.
-        found: Levels now.
+        levels: Levels now.
     """
-    rate, outlook = job.now.rate(job.policy), job.now.rate(job.outlook)
-    if found.calm or len(job.domains) == 1:
-        return Decision(rate, outlook, outlook)
+    rate, expected_rate = job.now.rate(job.policy), job.now.rate(job.outlook)
+    if levels.calm or len(job.domains) == 1:
+        return Decision(rate, expected_rate, expected_rate)
     total = sum(job.policy.parts)
     now = best_policy(job.now, total)
     soon = now if job.soon is job.now else best_policy(job.soon, total)
-    stays = Decision(rate, outlook, outlook, now.rate)
-    must = bool(found.triggers) and outlook < MUST_SHARE * (1.0 + _NEAR) * now.rate
-    near = min(_share(outlook, now.rate), _share(job.soon.rate(job.outlook), soon.rate))
-    waits = not found.triggers and (job.moving or found.coming)
+    stays = Decision(rate, expected_rate, expected_rate, now.rate)
+    must = bool(levels.triggers) and expected_rate < MUST_SHARE * (1.0 + _NEAR) * now.rate
+    near = min(_share(expected_rate, now.rate), _share(job.soon.rate(job.outlook), soon.rate))
+    waits = not levels.triggers and (job.moving or levels.coming)
     if not must and (near >= WORTH_SHARE or waits):
         return stays
-    made = plan_stages(job, soon, replace(rules, past=past_shares(job, rules.window_s)))
-    if made is None or not (must or (_repays(job, made, rules) and _kept(job, made, near, rules, found))):
+    option = plan_stages(job, soon, replace(rules, past=past_shares(job, rules.window_s)))
+    if option is None or not (must or (_repays(job, option, rules) and _kept(job, option, near, rules, levels))):
         return stays
-    stages = list(zip(made.timetable.after_s, made.timetable.stages, strict=True))
-    return Decision(rate, outlook, stages[-1][1].rate, now.rate, stages, made)
+    stages = list(zip(option.timetable.after_s, option.timetable.stages, strict=True))
+    return Decision(rate, expected_rate, stages[-1][1].rate, now.rate, stages, option)
 
 
 COLLECTIVE_NAMES = {RING: "a ring", HIERARCHICAL: "a hierarchical collective", LOW_COMMUNICATION: "low communication"}
@@ -354,14 +356,14 @@ def adjustment(request: "documents.AdjustmentRequest") -> "documents.Adjustment"
         kuayu.refusals.Impossible: Members contradict each other, or there is more than can be looked at at once.
     """
     check_adjustment(request)
-    found = levels_of(request)
-    network = Network(request, found.latencies_s)
+    levels = levels_of(request)
+    network = Network(request, levels.latencies_s)
     decisions = []
     for running in request["jobs"]:
-        job = running_job(running, request, network, found)
+        job = running_job(running, request, network, levels)
         rules = LossRules(request["window"], request["allowance"], job.changed_s)
-        decisions.append(_told(job, decide(job, rules, found)))
-    return {"revision": request["revision"], "method": METHOD, "triggers": found.triggers, "jobs": decisions}
+        decisions.append(_told(job, decide(job, rules, levels)))
+    return {"revision": request["revision"], "method": METHOD, "triggers": levels.triggers, "jobs": decisions}
 
 
 QUICKEST = 1e-9
@@ -384,12 +386,12 @@ def check_adjustment(request: "documents.AdjustmentRequest") -> None:
         Impossible: Members contradict each other, or there is more than can be looked at at once.
     """
     domains, links, jobs = request["domains"], request["links"], request["jobs"]
-    found = repeated("/domains", [entry["id"] for entry in domains])
-    found += repeated("/links", [f"{entry['source']} to {entry['target']}" for entry in links], "/target")
-    found += repeated("/jobs", [entry["id"] for entry in jobs])
+    complaints = repeated("/domains", [entry["id"] for entry in domains])
+    complaints += repeated("/links", [f"{entry['source']} to {entry['target']}" for entry in links], "/target")
+    complaints += repeated("/jobs", [entry["id"] for entry in jobs])
     for index, job in enumerate(jobs):
-        found += repeated(f"/jobs/{index}/shares", [entry["domain"] for entry in job["shares"]], "/domain")
-    refuse(RepeatedName, found)
+        complaints += repeated(f"/jobs/{index}/shares", [entry["domain"] for entry in job["shares"]], "/domain")
+    refuse(RepeatedName, complaints)
     refuse(UnknownName, _unknown(request, {entry["id"] for entry in domains}))
     joined = {(link["source"], link["target"]) for link in links}
     wrong = [*_spans(request, "", ("interval", "patience", "window")), *_links(links)]
@@ -464,10 +466,10 @@ def _lost(lived: Sequence[Span], low: float, high: float) -> float:
     return lost
 
 
-def _chosen(found: list[AdjustmentOption], gentle: float) -> AdjustmentOption | None:
+def _chosen(options: list[AdjustmentOption], gentle: float) -> AdjustmentOption | None:
     """The option of most steps in the best group that has any; of little loss, where that costs few steps."""
     for allowed, near in ((True, GOOD_SHARE), (True, ENOUGH_SHARE), (False, GOOD_SHARE), (False, 0.0)):
-        group = [option for option in found if option.allowed >= allowed and option.near >= near]
+        group = [option for option in options if option.allowed >= allowed and option.near >= near]
         if group and not allowed:
             return min(group, key=lambda option: (option.timetable.loss, -option.steps))
         if group:
@@ -486,8 +488,10 @@ def _targets(job: RunningJob, aim: BestPolicy) -> Iterator[Policy]:
         tuple(throughput_model.near_division(job.policy.parts, job.soon.finite, aim.step_s * (1.0 + tolerance)))
         for tolerance in TOLERANCES
     ]
-    ways = dict.fromkeys((job.policy.way, aim.pace.way))
-    targets = [Policy(parts, way) for way in ways for parts in dict.fromkeys(divisions)]
+    synchronisations = dict.fromkeys((job.policy.way, aim.pace.way))
+    targets = [
+        Policy(parts, synchronisation) for synchronisation in synchronisations for parts in dict.fromkeys(divisions)
+    ]
     others = [target for target in targets if target != job.policy]
     if others or job.outlook == job.policy:
         yield from others
@@ -519,37 +523,37 @@ def _ways_there(job: RunningJob, target: Policy, rules: LossRules) -> Iterator[l
 
 
 def _stages(job: RunningJob, policies: list[Policy]) -> list[Stage]:
-    made, before = [], job.policy
+    stages, before = [], job.policy
     for policy in policies:
         pause = throughput_model.moved_parts(before.parts, policy.parts) * job.move_s
         pause += job.switch_s if policy.way != before.way else 0.0
-        made.append(Stage(policy, pause, job.now.rate(policy), job.soon.rate(policy)))
+        stages.append(Stage(policy, pause, job.now.rate(policy), job.soon.rate(policy)))
         before = policy
-    return made
+    return stages
 
 
 def _share(rate: float, best_rate: float) -> float:
     return rate / best_rate if best_rate > 0.0 else 1.0
 
 
-def _repays(job: RunningJob, made: AdjustmentOption, rules: LossRules) -> bool:
+def _repays(job: RunningJob, option: AdjustmentOption, rules: LossRules) -> bool:
     """Whether more steps are made soon than without, pauses included, and no window loses too much meanwhile."""
-    return made.allowed and made.steps > job.soon.rate(job.outlook) * HORIZON_WINDOWS * rules.window_s
+    return option.allowed and option.steps > job.soon.rate(job.outlook) * HORIZON_WINDOWS * rules.window_s
 
 
-def _kept(job: RunningJob, made: AdjustmentOption, near: float, rules: LossRules, found: Levels) -> bool:
+def _kept(job: RunningJob, option: AdjustmentOption, near: float, rules: LossRules, levels: Levels) -> bool:
     """Whether the job keeps enough of the best rate while it is adjusted, or has a fresh reason not to."""
     settles = job.changed_s is not None and job.changed_s <= SETTLING_WINDOWS * rules.window_s
-    fresh = found.fresh or bool(found.triggers) or settles
-    return fresh or near < KEPT_SHARE or near * (1.0 - made.timetable.loss) >= KEPT_SHARE
+    fresh = levels.fresh or bool(levels.triggers) or settles
+    return fresh or near < KEPT_SHARE or near * (1.0 - option.timetable.loss) >= KEPT_SHARE
 
 
 def _near(rate: float, best_rate: float) -> str:
     return f"{rate / best_rate:.1%}" if best_rate > 0.0 else "all"
 
 
-def _changes(job: RunningJob, made: AdjustmentOption) -> Iterator[str]:
-    stages = made.timetable.stages
+def _changes(job: RunningJob, option: AdjustmentOption) -> Iterator[str]:
+    stages = option.timetable.stages
     target = stages[-1].policy
     moved = throughput_model.moved_parts(job.policy.parts, target.parts)
     if moved:
@@ -562,14 +566,14 @@ def _changes(job: RunningJob, made: AdjustmentOption) -> Iterator[str]:
         yield "Replicas agree in another order, which suits the links better now."
 
 
-def _named(way: Synchronisation) -> str:
-    words = COLLECTIVE_NAMES.get(way.kind, "one of another kind")
-    return f"{words} every {way.period} steps" if way.period > 1 else words
+def _named(synchronisation: Synchronisation) -> str:
+    words = COLLECTIVE_NAMES.get(synchronisation.kind, "one of another kind")
+    return f"{words} every {synchronisation.period} steps" if synchronisation.period > 1 else words
 
 
-def _cost(made: AdjustmentOption) -> str:
-    loss, end = made.timetable.loss, made.timetable.end_s
-    if made.allowed:
+def _cost(option: AdjustmentOption) -> str:
+    loss, end = option.timetable.loss, option.timetable.end_s
+    if option.allowed:
         return f"No window loses more than {loss:.1%} of its steps; all is in force in {end:.3g} s."
     return f"No way was found by which a window loses no more than it may; by this one it loses up to {loss:.0%}."
 

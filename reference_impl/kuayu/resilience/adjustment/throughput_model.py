@@ -110,15 +110,15 @@ def partial_division(parts: Sequence[int], target: Sequence[int], costs: Sequenc
         costs: Seconds of a part in each domain.
         moved: No more than have to be moved in all.
     """
-    made = list(parts)
+    parts_then = list(parts)
     for gives in (True, False):
         rows = [index for index, (now, then) in enumerate(zip(parts, target, strict=True)) if (now > then) == gives]
         total = sum(parts[row] for row in rows) + (-moved if gives else moved)
         low, high = (target, parts) if gives else (parts, target)
         some = divided(total, [costs[row] for row in rows], [low[row] for row in rows], [high[row] for row in rows])
         for row, number in zip(rows, some, strict=True):
-            made[row] = number
-    return made
+            parts_then[row] = number
+    return parts_then
 
 
 def moved_parts(parts: Sequence[int], other: Sequence[int]) -> int:
@@ -209,20 +209,24 @@ class ThroughputModel:
         """Seconds of the slowest domain for its parts."""
         return max(number * cost for number, cost in zip(parts, self.costs, strict=True))
 
-    def pace(self, way: Synchronisation) -> Pace:
+    def pace(self, synchronisation: Synchronisation) -> Pace:
         """Steps a second of a way."""
-        if way not in self._paces:
-            candidate, domains = Candidate(way.kind, way.period), len(self.costs)
+        if synchronisation not in self._paces:
+            candidate, domains = Candidate(synchronisation.kind, synchronisation.period), len(self.costs)
             inside_s = across_s = 0.0
-            if way.kind != UNKNOWN_KIND:
+            if synchronisation.kind != UNKNOWN_KIND:
                 size = message(candidate, domains, self.fabric.nodes, self.work)
                 hop = (
-                    round_s(way.order, self.fabric.rates, self.fabric.latency_s, size) if domains > 1 else np.zeros(())
+                    round_s(synchronisation.order, self.fabric.rates, self.fabric.latency_s, size)
+                    if domains > 1
+                    else np.zeros(())
                 )
                 inside_s, across = exchange_s(candidate, self.fabric, self.work, hop)
                 across_s = float(across)
-            self._paces[way] = Pace(way, inside_s, across_s, _charge(way.kind, way.period, domains))
-        return self._paces[way]
+            self._paces[synchronisation] = Pace(
+                synchronisation, inside_s, across_s, _charge(synchronisation.kind, synchronisation.period, domains)
+            )
+        return self._paces[synchronisation]
 
     def rate(self, policy: Policy) -> float:
         """Steps a second of a policy, less what rare exchanges cost in steps."""
@@ -324,14 +328,14 @@ def ahead(values: Sequence[float], now: float, patience_s: float, interval_s: fl
     if looked_at(patience_s, interval_s, len(values)) < _MIN_VALUES:
         return now
     before, last_but_one, last = values[-_MIN_VALUES:]
-    way = 1.0 if last > now else -1.0
-    off = min(way * (last - now), way * (last_but_one - now))
+    direction = 1.0 if last > now else -1.0
+    off = min(direction * (last - now), direction * (last_but_one - now))
     if off < FAR_SHARE * now:
         return now
-    step = way * (last_but_one - before)
-    borne_out = min(way * last, way * last_but_one + max(0.0, step))
-    onward = ONWARD_SHARE * max(0.0, min(step, way * (last - last_but_one)))
-    return min(1.0, max(0.0, way * (borne_out + onward)))
+    step = direction * (last_but_one - before)
+    borne_out = min(direction * last, direction * last_but_one + max(0.0, step))
+    onward = ONWARD_SHARE * max(0.0, min(step, direction * (last - last_but_one)))
+    return min(1.0, max(0.0, direction * (borne_out + onward)))
 
 
 def is_moving(values: Sequence[float]) -> bool:
@@ -455,15 +459,15 @@ class Network:
 
 
 def running_job(
-    job: "documents.AdjustedJob", request: "documents.AdjustmentRequest", network: Network, found: Levels
+    job: "documents.AdjustedJob", request: "documents.AdjustmentRequest", network: Network, levels: Levels
 ) -> RunningJob:
     """A job of a checked request."""
     names = tuple(share["domain"] for share in job["shares"])
     numbers = [network.number[name] for name in names]
     fabric = Fabric(*network.among(numbers), job["nodes"], job["node_bandwidth"] / BITS_PER_BYTE, job["node_latency"])
     part_s = [share["part_time"] for share in job["shares"]]
-    now = ThroughputModel([found.loads[number] for number in numbers], part_s, fabric, job["exchange"])
-    ahead_loads = [found.ahead[number] for number in numbers]
+    now = ThroughputModel([levels.loads[number] for number in numbers], part_s, fabric, job["exchange"])
+    ahead_loads = [levels.ahead[number] for number in numbers]
     policy = _policy_in_force(job, [share["parts"] for share in job["shares"]], names)
     planned = job.get("planned") or ()
     return RunningJob(
@@ -476,7 +480,7 @@ def running_job(
         changed_s=job.get("changed"),
         measured=tuple(request["domains"][number]["loads"] for number in numbers),
         interval_s=request["interval"],
-        moving=any(found.moving[number] for number in numbers),
+        moving=any(levels.moving[number] for number in numbers),
         now=now,
         soon=now if now.loads == ahead_loads else now.at(ahead_loads),
     )
@@ -485,16 +489,16 @@ def running_job(
 def _level(total: int, costs: Sequence[float], least: Sequence[int], most: Sequence[int]) -> float:
     """Seconds after which domains would have done so many parts, were they as fine as sand."""
     rows = list(zip(costs, least, most, strict=True))
-    turns = sorted({number * cost for cost, low, high in rows for number in (low, high)})
+    knees = sorted({number * cost for cost, low, high in rows for number in (low, high)})
 
     def done(seconds: float) -> float:
         return sum(min(float(high), max(float(low), seconds / cost)) for cost, low, high in rows)
 
-    turn = min(bisect_left(turns, float(total), key=done), len(turns) - 1)
-    if turn == 0:
-        return turns[0]
-    before = turns[turn - 1]
-    middle = before + (turns[turn] - before) / 2.0  # no domain begins or ends between two turns
+    knee = min(bisect_left(knees, float(total), key=done), len(knees) - 1)
+    if knee == 0:
+        return knees[0]
+    before = knees[knee - 1]
+    middle = before + (knees[knee] - before) / 2.0  # no domain begins or ends between two turns
     speed = sum(1.0 / cost for cost, low, high in rows if low * cost < middle < high * cost)
     return before + (total - done(before)) / speed if speed > 0.0 else before
 
@@ -560,8 +564,8 @@ def _fresh(request: "documents.AdjustmentRequest", loads: Sequence[float], laten
     rows = zip(request["domains"], loads, strict=True)
     if any(has_moved(entry["loads"], now, LOAD_CALM / 2, *look) for entry, now in rows):
         return True
-    ways = zip(request["links"], latencies, strict=True)
-    return any(has_moved(entry["latencies"], now, LATENCY_CALM / 2, *look) for entry, now in ways)
+    links = zip(request["links"], latencies, strict=True)
+    return any(has_moved(entry["latencies"], now, LATENCY_CALM / 2, *look) for entry, now in links)
 
 
 def _policy_in_force(

@@ -131,8 +131,8 @@ class Arrivals:
         place = np.arange(len(node)) - np.repeat(starts, np.diff(np.append(starts, len(node))))
         news = np.zeros(len(node), bool)
         ended = []
-        for turn in range(int(place.max(initial=-1)) + 1):
-            which = order[place == turn]
+        for round_number in range(int(place.max(initial=-1)) + 1):
+            which = order[place == round_number]
             gaps, news[which] = self._take(beats[which])
             ended.append(gaps)
         return ended, news
@@ -172,16 +172,16 @@ class Arrivals:
         to = node[counted]
         of.other_count[to] = np.where(rising[counted], of.other_count[to] + 1, 1)
         of.other[to], of.other_at[to] = beats.sequence[counted], beats.received[counted]
-        found: Flags = ~news & (of.other_count[node] >= RETURN_BEATS)
-        of.other_count[node[found]] = 0
-        return found & ~self._overtaken(beats)
+        anew: Flags = ~news & (of.other_count[node] >= RETURN_BEATS)
+        of.other_count[node[anew]] = 0
+        return anew & ~self._overtaken(beats)
 
     def _overtaken(self, beats: Beats) -> Flags:
         """Whether beats were sent as long before the highest one as their numbers tell: they are merely late."""
         of, node = self.senders, beats.node
         by_number = (of.top[node] - beats.sequence) * of.period[node]
-        found: Flags = np.abs(of.sent[node] - beats.sent - by_number) < PACE_TOLERANCE * by_number + of.period[node]
-        return found
+        late: Flags = np.abs(of.sent[node] - beats.sent - by_number) < PACE_TOLERANCE * by_number + of.period[node]
+        return late
 
     def _lag(self, beats: Beats) -> Instants:
         """Seconds for which a beat is later than the last fresh one was, by clock and by number; NaN gives zero."""
@@ -356,21 +356,21 @@ class GapSurvival:
         """φ of each row that has been silent for so many of its usual periods, shape (rows,); NaN gives 0."""
         point = np.maximum(np.searchsorted(GRID, silence, side="left") - 1, 0)
         point = np.where(np.isnan(silence), 0, point)
-        found: Floats = 0.0 - self._rows.table[point, np.arange(len(point))]
-        return found
+        phi: Floats = 0.0 - self._rows.table[point, np.arange(len(point))]
+        return phi
 
     def late(self, share: float) -> Floats:
         """Periods of silence beyond which fewer than this share of gaps last, of each group; 1.05 to 2.05."""
         short = self._groups.log < np.log10(share)
         first = np.where(short.any(axis=0), short.argmax(axis=0), POINTS - 1)
-        found: Floats = np.clip(GRID[first], 1.05, 2.05).astype(np.float32)
-        return found
+        periods: Floats = np.clip(GRID[first], 1.05, 2.05).astype(np.float32)
+        return periods
 
     def usual_late(self, silence: Floats) -> Instants:
         """Share of gaps that last longer than so many periods, of each group, shape (groups,)."""
         point = np.maximum(np.searchsorted(GRID, silence, side="right") - 1, 0)
-        found: Instants = 10 ** self._groups.log[point, np.arange(len(point))]
-        return found
+        shares: Instants = 10 ** self._groups.log[point, np.arange(len(point))]
+        return shares
 
     def _tabulate(self) -> None:
         rows, groups = self._rows, self._groups
@@ -391,14 +391,14 @@ class GapSurvival:
 
 def _beyond(gaps: NDArray[np.floating]) -> NDArray[np.floating]:
     """Gaps that lasted beyond each point, from those that ended between two."""
-    found: NDArray[np.floating] = np.cumsum(gaps[::-1], axis=0)[::-1]
-    return found
+    counts: NDArray[np.floating] = np.cumsum(gaps[::-1], axis=0)[::-1]
+    return counts
 
 
 def _chance(beyond: NDArray[np.floating], wider: NDArray[np.floating]) -> NDArray[np.floating]:
     """Chance to go on from each point to the next, leaning on the wider one."""
-    found: NDArray[np.floating] = (beyond[1:] + LEAN) / (beyond[:-1] + LEAN / wider)
-    return found
+    chances: NDArray[np.floating] = (beyond[1:] + LEAN) / (beyond[:-1] + LEAN / wider)
+    return chances
 
 
 def _survival(chance: NDArray[np.floating]) -> NDArray[np.floating]:

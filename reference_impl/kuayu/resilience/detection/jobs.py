@@ -101,8 +101,8 @@ class Progress:
     @property
     def step(self) -> NDArray[np.int64]:
         """Highest step that was done, shape (jobs,)."""
-        found: NDArray[np.int64] = self._jobs.step
-        return found
+        steps: NDArray[np.int64] = self._jobs.step
+        return steps
 
     @property
     def state(self) -> States:
@@ -122,8 +122,8 @@ class Progress:
     @property
     def longest(self) -> Instants:
         """Seconds that the longest of the last steps took, shape (jobs,), be it a hang that is over."""
-        found: Instants = self._jobs.took.max(axis=0, initial=0.0)
-        return found
+        seconds: Instants = self._jobs.took.max(axis=0, initial=0.0)
+        return seconds
 
     @property
     def begun(self) -> Instants:
@@ -133,8 +133,8 @@ class Progress:
     @property
     def begun_step(self) -> NDArray[np.int64]:
         """Step that each had done when that was noticed; −1 where it never did."""
-        found: NDArray[np.int64] = self._jobs.begun_step
-        return found
+        steps: NDArray[np.int64] = self._jobs.begun_step
+        return steps
 
     @property
     def advanced(self) -> Instants:
@@ -338,18 +338,18 @@ class Stragglers:
         sizes = np.bincount(of, minlength=groups)
         share = np.bincount(of, done, groups) / np.maximum(sizes, 1)
         slot = nearest[of] % KEPT_STEPS
-        kept = ranks.step[slot, np.arange(len(of))] == nearest[of]
-        time = np.where(kept, ranks.time[slot, np.arange(len(of))], np.nan)
-        slack = np.where(kept, ranks.slack[slot, np.arange(len(of))], 0.0)
+        at_step = ranks.step[slot, np.arange(len(of))] == nearest[of]
+        time = np.where(at_step, ranks.time[slot, np.arange(len(of))], np.nan)
+        slack = np.where(at_step, ranks.slack[slot, np.arange(len(of))], 0.0)
         middle = _medians(time, of, groups)
         usual = pace[self._job]
         known = (nearest < np.iinfo(np.int64).max) & (sizes >= MIN_PEERS)
         waited = now - middle > WAIT_STEPS * usual
         ready = known & ((share >= 1) | ((share > DONE_SHARE) & waited))
         chosen = ready[of]
-        lag = (np.where(kept, time, now) - middle[of]) / usual[of]
+        lag = (np.where(at_step, time, now) - middle[of]) / usual[of]
         # A rank that reports fewer steps says nothing of this one, nor does one that is not heard at all.
-        lag = np.where(kept | (~done & ~unheard), lag, np.nan)
+        lag = np.where(at_step | (~done & ~unheard), lag, np.nan)
         passed = np.where(self._next >= 0, nearest - self._next, 1)
         # Not done when a quarter of the peers had told that they had: no phase of beats explains that.
         surely = (time - slack - _medians(time + slack, of, groups, 0.25)[of]) / usual[of] > SLOW_SHARE
@@ -405,10 +405,10 @@ class Stragglers:
         _, index, sizes = np.unique(place, return_inverse=True, return_counts=True)
         enough = sizes[index] >= MIN_PEERS + 1 if len(index) else np.zeros(0, bool)
         place = np.where(enough, place, watched.rank_job * (watched.domains + 1) + watched.domains)
-        found, self._of = np.unique(place, return_inverse=True)
-        self._job = found // (watched.domains + 1)
-        self._next = np.full(len(found), -1, np.int64)
-        self._spread = np.zeros((2, len(found)))
+        groups, self._of = np.unique(place, return_inverse=True)
+        self._job = groups // (watched.domains + 1)
+        self._next = np.full(len(groups), -1, np.int64)
+        self._spread = np.zeros((2, len(groups)))
 
 
 def _medians(value: Instants, group: Places, groups: int, share: float = 0.5) -> Instants:

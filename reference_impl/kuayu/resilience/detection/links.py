@@ -85,8 +85,8 @@ class Links:
                 ]
             )[:, order]
         received = measured.received[order]
-        for turn in range(int(place.max()) + 1 if len(place) else 0):
-            now = place == turn
+        for round_number in range(int(place.max()) + 1 if len(place) else 0):
+            now = place == round_number
             self._take(link[now], bad[:, now], received[now])
 
     def _take(self, link: Places, bad: Instants, received: Instants) -> None:

@@ -236,14 +236,14 @@ class Nodes:
         late = known & ~senders.gone & (periods > late_at[domain])
         usual = np.minimum(self.lateness.usual_late(late_at), LATE_SHARE)
         shared = self.domains.look(now, domain, late, known & ~senders.gone, senders.period, usual)
-        weather = self._weather(periods, shared)
-        suspicion: Floats = np.minimum(self.lateness.suspicion(periods), weather).astype(np.float32)
+        phi_of_domain = self._weather(periods, shared)
+        suspicion: Floats = np.minimum(self.lateness.suspicion(periods), phi_of_domain).astype(np.float32)
         threshold = -np.log10(by.alarms * senders.period / DAY_S).astype(np.float32)
         self._stormy = shared.excess > 0
         surprising = (suspicion >= threshold) & (periods >= late_at[domain] + 1)
         # Beyond the limit it does not matter what was learnt of gaps; what others of the domain miss now still does.
         endless = (silence > self.limit()) & (
-            (weather >= threshold) | ((periods > STORM_PERIODS) & (silence > STORM_S))
+            (phi_of_domain >= threshold) | ((periods > STORM_PERIODS) & (silence > STORM_S))
         )
         heard_for = now - shared.heard[domain]
         # A domain that is heard again lets everyone begin anew; one that was heard all the while does not.
@@ -261,12 +261,12 @@ class Nodes:
         """Who is silent for good while others of the domain have been heard for so many seconds."""
         domain = self._watched.domain
         since = np.maximum(ALONE_S, ALONE_PERIODS * self.arrivals.senders.period)
-        found: Flags = late & (heard_for > since) & (silence > since)
-        if not found.any():
-            return found
+        flags: Flags = late & (heard_for > since) & (silence > since)
+        if not flags.any():
+            return flags
         number = np.bincount(domain, late, self._watched.domains)
-        brief = number - np.bincount(domain, found, self._watched.domains) > BRIEF_SHARE * number
-        return found & ~brief[domain]
+        brief = number - np.bincount(domain, flags, self._watched.domains) > BRIEF_SHARE * number
+        return flags & ~brief[domain]
 
     def limit(self) -> Instants:
         """Seconds of silence of its own that no node is granted."""
@@ -275,9 +275,9 @@ class Nodes:
     def _weather(self, periods: Instants, shared: SharedSilence) -> Instants:
         """φ of each node by what else of its domain is late: infinite where that is as usual."""
         excess = shared.excess[self._watched.domain]
-        found = np.where(excess > 0, -np.log10(np.where(excess > 0, excess, 1.0)) * (periods - 0.1), np.inf)
-        weather: Instants = np.maximum(np.nan_to_num(found, nan=0.0, posinf=np.inf), 0.0)
-        return weather
+        by_excess = np.where(excess > 0, -np.log10(np.where(excess > 0, excess, 1.0)) * (periods - 0.1), np.inf)
+        phi: Instants = np.maximum(np.nan_to_num(by_excess, nan=0.0, posinf=np.inf), 0.0)
+        return phi
 
     def _settle(self, now: float, known: Flags, suspected: Flags, flapping: Flags) -> None:
         """Let states follow from what was judged."""
@@ -296,8 +296,8 @@ class Nodes:
         back = ended.raised
         self.flapping.charge(ended.node[back], ended.seconds[back])
         absent = ended.seconds > self.limit()[ended.node]
-        weather = ~rows.held[ended.node] & ~rows.cut[ended.node] & ~ended.anew & ~absent
+        ordinary = ~rows.held[ended.node] & ~rows.cut[ended.node] & ~ended.anew & ~absent
         usual = ~self._stormy[self._watched.domain[ended.node]]
-        self.lateness.learn(ended.node[weather], ended.gap[weather], usual[weather])
+        self.lateness.learn(ended.node[ordinary], ended.gap[ordinary], usual[ordinary])
         rows.cut[ended.node] = False
         rows.healed[ended.node] = np.nan

@@ -169,14 +169,14 @@ def node_failures(lines: "Sequence[documents.LogLine]", received: float) -> Iter
     by_node: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
         by_node.setdefault(line["node"], []).append(place)
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     for places in by_node.values():  # what one node writes over several lines is no matter of another's
         texts = [lines[place]["text"].encode(errors="replace") for place in places]
         ends = list(accumulate(len(text) + 1 for text in texts))
         for verdict in recogniser().scan(b"".join(text + b"\n" for text in texts), ends, 0):
             if verdict.follows is Follows.DRAIN:
-                found.setdefault(places[verdict.evidence.line], verdict)
-    for place, verdict in sorted(found.items()):
+                verdicts.setdefault(places[verdict.evidence.line], verdict)
+    for place, verdict in sorted(verdicts.items()):
         yield NodeFailure(lines[place]["node"], verdict.code, _reason(verdict), received)
 
 
@@ -309,13 +309,13 @@ class Failures:
         assert subject.node is not None
         self._open[subject.node] = (subject, now)
 
-    def fail(self, found: NodeFailure, domain: str) -> None:
+    def fail(self, failure: NodeFailure, domain: str) -> None:
         """A line has told something; where a failure of the node is open, it says nothing new."""
-        if found.node not in self._open:
-            subject = Subject(FAILING, domain, found.node)
-            self._open[found.node] = (subject, found.received)
-            self._untold[found.node] = Change(
-                subject, open=True, since=found.received, because=found.because, code=found.code
+        if failure.node not in self._open:
+            subject = Subject(FAILING, domain, failure.node)
+            self._open[failure.node] = (subject, failure.received)
+            self._untold[failure.node] = Change(
+                subject, open=True, since=failure.received, because=failure.because, code=failure.code
             )
 
     def drop(self, node: str) -> None:
@@ -384,8 +384,8 @@ class Outages:
 
     def _lived(self, row: int, report: Report) -> Flags:
         """Which nodes are those of a domain that were heard and are not dead."""
-        found: Flags = (self._members.watched.domain == row) & (report.node != _NODE_DEAD) & ~np.isnan(report.silence)
-        return found
+        flags: Flags = (self._members.watched.domain == row) & (report.node != _NODE_DEAD) & ~np.isnan(report.silence)
+        return flags
 
     def _is_quiet(self, row: int, report: Report) -> bool:
         """Whether nothing is heard from them any more; not so where there are none."""
@@ -545,9 +545,9 @@ class FaultTracker:
             elif subject.kind == CONFLICTING:
                 self._conflicts.resume(subject, now)
 
-    def fail(self, found: NodeFailure, domain: str) -> None:
+    def fail(self, failure: NodeFailure, domain: str) -> None:
         """A line has told that a node of a domain fails."""
-        self._failures.fail(found, domain)
+        self._failures.fail(failure, domain)
 
     def note_conflict(self, conflict: IdentityConflict, domain: str, received: float) -> None:
         """Telemetry has shown that two sources report as a node of a domain."""

@@ -70,20 +70,20 @@ class Clocks:
     def ours(self, node: Places, sent: Instants) -> Instants:
         """When beats were sent, by our clock and as if they had taken the quickest way."""
         offset = self._offset[node]
-        found: Instants = sent + np.where(np.isnan(offset), self._quickest[node], offset)
-        return found
+        instants: Instants = sent + np.where(np.isnan(offset), self._quickest[node], offset)
+        return instants
 
     def _agreed(self, watched: Watched) -> Instants:
         """Offset of each clock: its own, or that of its domain where clocks are set."""
-        found = self._quickest.copy()
+        offsets = self._quickest.copy()
         for domain in range(watched.domains):
-            nodes = np.flatnonzero((watched.domain == domain) & ~np.isnan(found))
+            nodes = np.flatnonzero((watched.domain == domain) & ~np.isnan(offsets))
             if len(nodes):
-                middle = float(np.median(found[nodes]))
-                alike = nodes[np.abs(found[nodes] - middle) <= ALIKE_S]
+                middle = float(np.median(offsets[nodes]))
+                alike = nodes[np.abs(offsets[nodes] - middle) <= ALIKE_S]
                 if len(alike) >= ALIKE_SHARE * len(nodes):
-                    found[alike] = middle
-        return found
+                    offsets[alike] = middle
+        return offsets
 
 
 Name = TypeVar("Name", bound=Hashable)
@@ -292,16 +292,16 @@ class PendingNodes:
     def _periods(self, members: Membership, period: Instants, now: float) -> dict[str, float]:
         """Usual period of the slower nodes of each domain of which enough is known."""
         missing = Counter(domain for node, domain in self._domain_of.items() if node not in self._dead)
-        found = {}
+        periods = {}
         for domain, count in missing.items():
             row = members.domain_row.get(domain)
             of_it = period[members.watched.domain == row] if row is not None else period[:0]
             known = of_it[~np.isnan(of_it)]
             if len(known) >= KNOWN_SHARE * (count + len(of_it)):
-                found[domain] = float(np.quantile(known, 0.9))
+                periods[domain] = float(np.quantile(known, 0.9))
             elif now > self._since + PATIENCE_S:
-                found[domain] = self._period
-        return found
+                periods[domain] = self._period
+        return periods
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,5 +373,5 @@ class ReceivedBeats:
         """Places of beats that are news and tell of ranks, by reception and number: a batch has them in any order."""
         places = np.fromiter(self.steps, np.intp, len(self.steps))
         places = places[news[places]]
-        found: list[int] = places[np.lexsort((beats.sequence[places], beats.received[places]))].tolist()
-        return found
+        ordered: list[int] = places[np.lexsort((beats.sequence[places], beats.received[places]))].tolist()
+        return ordered

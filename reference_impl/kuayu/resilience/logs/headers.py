@@ -270,22 +270,22 @@ def _rare(low: bytes, start: Start, end: int, *, first: bool) -> Start | None:
 def _named(low: bytes, start: Start, end: int, *, structured: bool) -> Start | None:
     """What follows host and program: two words and a colon behind an instant, or where the program is the kernel."""
     stamped = start.before & _INSTANT
-    found = (_STRUCTURED if structured and stamped else _NAMED).match(low, start.at, end)
-    if found is None or start.program is not None:
+    match = (_STRUCTURED if structured and stamped else _NAMED).match(low, start.at, end)
+    if match is None or start.program is not None:
         return None
-    program = found[2].rsplit(b"/", 1)[-1]
+    program = match[2].rsplit(b"/", 1)[-1]
     if program in KERNEL:
-        return Start(found.end(), start.before | _KERNEL, program)
+        return Start(match.end(), start.before | _KERNEL, program)
     if not stamped:
         return None
     # Of a program without number nobody knows whether it is one: what a logger writes looks alike.
-    sure = structured or b"]:" in found[0]
-    return Start(found.end(), start.before | (0 if sure else _LOGGER), program)
+    sure = structured or b"]:" in match[0]
+    return Start(match.end(), start.before | (0 if sure else _LOGGER), program)
 
 
-def _is_class(block: bytes, found: re.Match[bytes]) -> bool:
+def _is_class(block: bytes, match: re.Match[bytes]) -> bool:
     """Whether an exception's name begins with a capital, as names of classes do."""
-    name = block[found.start() : found.end()].rsplit(b".", 1)[-1]
+    name = block[match.start() : match.end()].rsplit(b".", 1)[-1]
     return name[:1].isupper()
 
 
@@ -315,16 +315,16 @@ MAX_HEADERS = 4
 
 def host_of(line: bytes) -> str | None:
     """Host that a header of syslog or of a journal names, or None."""
-    found = _HOST.match(line)
-    return found[1].decode() if found else None
+    match = _HOST.match(line)
+    return match[1].decode() if match else None
 
 
 def message(line: bytes) -> bytes:
     """The line without its headers; numbers must have been made noughts."""
     place = 0
     for _ in range(MAX_HEADERS):
-        found = _BEFORE.match(line, place)
-        if found is None:
+        match = _BEFORE.match(line, place)
+        if match is None:
             break
-        place = found.end()
+        place = match.end()
     return line[place:]

@@ -116,24 +116,24 @@ class Miner:
         lines = coarse(block).split(b"\n")
         if not lines[-1]:
             lines.pop()
-        cache, made, last = self._cache, [], self._drain.clusters_counter + MAX_NEW
+        cache, numbers, last = self._cache, [], self._drain.clusters_counter + MAX_NEW
         for line in lines:
             number = cache.get(line)
             if number is None:
                 number = self._learn(line) if self._drain.clusters_counter < last else NOT_MINED
-            made.append(number)
-        counts = Counter(made)
+            numbers.append(number)
+        counts = Counter(numbers)
         self.unmined += counts.pop(NOT_MINED, 0)
         self._seen.update(counts)
         self.lines += counts.total()
         self._last.update(dict.fromkeys(counts, self._batch))
         if len(self._drain.id_to_cluster) > self._most:
             self._forget()
-        return made
+        return numbers
 
     def _learn(self, line: bytes) -> int:
-        found, _ = self._drain.add_log_message(masked(message(plain(line))))
-        number: int = found.cluster_id
+        cluster, _ = self._drain.add_log_message(masked(message(plain(line))))
+        number: int = cluster.cluster_id
         if len(line) <= MAX_CACHED_BYTES:
             if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()
@@ -154,16 +154,16 @@ class Miner:
 
     def template(self, number: int) -> Template | None:
         """A template, or None where it was dropped."""
-        found = self._drain.id_to_cluster.get(number)
-        return None if found is None else self._shown(found)
+        cluster = self._drain.id_to_cluster.get(number)
+        return None if cluster is None else self._shown(cluster)
 
     def templates(self) -> list[Template]:
         """All templates, in the order in which they were found."""
         return [self._shown(cluster) for cluster in self._drain.id_to_cluster.values() if cluster is not None]
 
-    def _shown(self, found: "LogCluster") -> Template:
-        number = found.cluster_id
-        return Template(number, tuple(found.log_template_tokens), self._seen[number], self._last.get(number, 0))
+    def _shown(self, cluster: "LogCluster") -> Template:
+        number = cluster.cluster_id
+        return Template(number, tuple(cluster.log_template_tokens), self._seen[number], self._last.get(number, 0))
 
     def restore(self, templates: Sequence[Template]) -> None:
         """Know templates that were found before; only for a miner that has taken nothing yet.
@@ -217,15 +217,15 @@ class LogReader:
     def take(self, data: bytes) -> list[Verdict]:
         """Verdicts of the lines that these bytes end, and of what is long already."""
         self.bytes += len(data)
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         for start in range(0, len(data), BLOCK):
             self._rest += data[start : start + BLOCK]
             cut = self._rest.rfind(b"\n") + 1
             if cut:
-                found += self._block(cut)
+                verdicts += self._block(cut)
             if len(self._rest) > MAX_PENDING_BYTES:
-                found += self._piece()
-        return found
+                verdicts += self._piece()
+        return verdicts
 
     def end(self) -> list[Verdict]:
         """Verdicts of a last line without a newline."""
@@ -237,25 +237,25 @@ class LogReader:
     def _piece(self) -> list[Verdict]:
         """Judge the beginning of a line that has not ended; the end of it is judged again with what follows."""
         until = len(self._rest) - REACH
-        found = list(self._recogniser.scan(self._rest, [], self.lines + 1, self._since, until))
+        verdicts = list(self._recogniser.scan(self._rest, [], self.lines + 1, self._since, until))
         if self._head is None:
             self._head = self._rest[:MAX_LINE_BYTES]
         self._rest, self._since = self._rest[until - REACH :], REACH
-        return found
+        return verdicts
 
     def _block(self, cut: int) -> list[Verdict]:
         block, self._rest = self._rest[:cut], self._rest[cut:]
         ends: list[int] = (np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1).tolist()
         first = self.lines + 1
-        found = list(self._recogniser.scan(block, ends, first, self._since, before=self._before))
+        verdicts = list(self._recogniser.scan(block, ends, first, self._since, before=self._before))
         self._before = (self._before + block[-BEFORE_BYTES:])[-BEFORE_BYTES:]
         self.lines += len(ends)
         if self._unusual:
-            found = self._mine(block, ends, first, found)
+            verdicts = self._mine(block, ends, first, verdicts)
         self._since, self._head = 0, None
-        return found
+        return verdicts
 
-    def _mine(self, block: bytes, ends: Sequence[int], first: int, found: list[Verdict]) -> list[Verdict]:
+    def _mine(self, block: bytes, ends: Sequence[int], first: int, verdicts: list[Verdict]) -> list[Verdict]:
         """Add templates to the evidence, and verdicts on what is unusual."""
         known = self.miner.lines
         if known >= LEARN_AGAIN_RATIO * self._rarity.lines:
@@ -264,21 +264,21 @@ class LogReader:
             )
         mined = block if self._head is None else self._head + block[ends[0] - 1 :]
         numbers = self.miner.take(mined)
-        found = [
+        verdicts = [
             replace(
                 verdict, evidence=replace(verdict.evidence, template=self._text(numbers[verdict.evidence.line - first]))
             )
-            for verdict in found
+            for verdict in verdicts
         ]
         if not self._rarity.judges:
-            return found
-        known_faults = {verdict.evidence.line for verdict in found}
+            return verdicts
+        known_faults = {verdict.evidence.line for verdict in verdicts}
         strange = [
             verdict
             for verdict in self._strange(block, ends, first, numbers)
             if verdict.evidence.line not in known_faults
         ]
-        return sorted(found + strange, key=lambda verdict: verdict.evidence.line)
+        return sorted(verdicts + strange, key=lambda verdict: verdict.evidence.line)
 
     def _strange(self, block: bytes, ends: Sequence[int], first: int, numbers: Sequence[int]) -> Iterator[Verdict]:
         """A verdict for each template that is unusual and was not told before."""
@@ -366,9 +366,9 @@ class Summary:
 
     def groups(self) -> list[Group]:
         """What was told, what has most to follow first; links that flap are called so."""
-        made = [self._flapping(group) for group in self._groups.values()]
+        shown = [self._flapping(group) for group in self._groups.values()]
         return sorted(
-            made,
+            shown,
             key=lambda group: (
                 -_ORDER.index(group.verdict.follows),
                 -group.verdict.severity,
@@ -430,11 +430,11 @@ class Rarity:
         """From templates by number, each with its words and the lines that had it."""
         lines = sum(seen for _, seen in templates.values())
         words: Counter[str] = Counter()
-        found = {number: _words(text) for number, (text, _) in templates.items()}
+        words_of = {number: _words(text) for number, (text, _) in templates.items()}
         for number, (_, seen) in templates.items():
-            words.update(dict.fromkeys(found[number], seen))
+            words.update(dict.fromkeys(words_of[number], seen))
         bits = {
-            number: _bits(seen, lines) + max((_bits(words[word], lines) for word in found[number]), default=0.0)
+            number: _bits(seen, lines) + max((_bits(words[word], lines) for word in words_of[number]), default=0.0)
             for number, (_, seen) in templates.items()
         }
         once = sum(seen == 1 for _, seen in templates.values())
@@ -540,8 +540,8 @@ def plain(line: bytes) -> bytes:
 
 def masked(line: bytes) -> str:
     """A plain line with its masks, as text; bytes that are no UTF-8 stand with a backslash and their value."""
-    made = _HEX.sub(HEX, line).replace(b"0", NUMBER)
-    return " ".join(made.decode("utf-8", "backslashreplace").split()[:MAX_TOKENS])
+    replaced = _HEX.sub(HEX, line).replace(b"0", NUMBER)
+    return " ".join(replaced.decode("utf-8", "backslashreplace").split()[:MAX_TOKENS])
 
 
 MAX_AT_LEAF = 128

@@ -78,10 +78,10 @@ class WordSearch:
                 continue
             values = np.frombuffer(low, np.dtype("<u4"), count, shift)
             rows = np.flatnonzero(self._known[_hash(values)])
-            found = values[rows]
-            near = np.minimum(np.searchsorted(self._grams, found), len(self._grams) - 1)
-            same = self._grams[near] == found
-            for row, gram in zip(rows[same].tolist(), found[same].tolist(), strict=True):
+            grams = values[rows]
+            near = np.minimum(np.searchsorted(self._grams, grams), len(self._grams) - 1)
+            same = self._grams[near] == grams
+            for row, gram in zip(rows[same].tolist(), grams[same].tolist(), strict=True):
                 for before, word in self._by_gram[gram]:
                     places = row * GRAM + shift - before
                     if since <= places < until and low.startswith(word, places):
@@ -356,10 +356,10 @@ class Recogniser:
             near = {place: hit for hit, place in reversed(hits[next_hit:beyond])}
             next_hit = beyond
             for place, hit in sorted(near.items()):
-                found = self._told(self._known.faults[place], line, hit, known, before)
-                if found is not None:
+                verdict = self._told(self._known.faults[place], line, hit, known, before)
+                if verdict is not None:
                     count += 1
-                    yield found
+                    yield verdict
                     break
 
     def _told(self, fault: Fault, line: _Line, hit: int, known: dict[int, Starts], before: bytes) -> Verdict | None:
@@ -371,14 +371,14 @@ class Recogniser:
         if begin not in known:
             known[begin] = Starts(starts(line.block, line.low, begin, line.end))
         stop = min(line.end, hit + REACH)
-        found = _match(fault, line.low, hit, stop, known[begin])
-        if found is None:
+        matched = _match(fault, line.low, hit, stop, known[begin])
+        if matched is None:
             return None
-        match, most, sure = found
+        match, most, sure = matched
         subject = _group(line.block, match, "subject") or _group(line.block, match, "subject2")
         if fault.subject_before is not None:
             subject = _subject_before(fault.subject_before, line, before)
-        made = Verdict(
+        verdict = Verdict(
             code=fault.code,
             kind=fault.kind,
             severity=fault.severity,
@@ -392,16 +392,16 @@ class Recogniser:
             source=fault.source,
         )
         if fault.code == "xid":
-            made = self._xid(made, int(_group(line.block, match, "number") or 0), line.low[match.start() : stop])
+            verdict = self._xid(verdict, int(_group(line.block, match, "number") or 0), line.low[match.start() : stop])
         if fault.code == "sxid":
-            made = _sxid(made, _group(line.low, match, "number") or "", _group(line.low, match, "grade") or "")
-        return _at_most(made, most)
+            verdict = _sxid(verdict, _group(line.low, match, "number") or "", _group(line.low, match, "grade") or "")
+        return _at_most(verdict, most)
 
-    def _xid(self, made: Verdict, number: int, rest: bytes) -> Verdict:
+    def _xid(self, verdict: Verdict, number: int, rest: bytes) -> Verdict:
         """The verdict of an Xid by its number, and by what the line adds."""
         code, known = f"xid.{number}", self._known.xids.get(number)
         if known is None:
-            return replace(made, code=code, confidence=Confidence.LIKELY)
+            return replace(verdict, code=code, confidence=Confidence.LIKELY)
         severity, follows = RESOLUTIONS[known.resolution]
         about = About.LINK if known.kind == "nvlink" else About.DEVICE
         if follows is Follows.RESTART and known.kind != "ecc":
@@ -413,7 +413,7 @@ class Recogniser:
             severity, follows = _recovery(rest)
             source = self._known.sources[RECOVERY_SOURCE]
         return replace(
-            made,
+            verdict,
             code=code,
             kind=known.kind,
             severity=severity,
@@ -553,12 +553,12 @@ def _loose(fault: Fault, low: bytes, hit: int, stop: int, last: Start) -> tuple[
     return None
 
 
-def _at_most(made: Verdict, most: Follows) -> Verdict:
+def _at_most(verdict: Verdict, most: Follows) -> Verdict:
     """A verdict after which no more follows than its header proves."""
-    if _ORDER.index(made.follows) <= _ORDER.index(most):
-        return made
-    what = f"{made.what}, by a line whose header does not prove it"
-    return replace(made, follows=most, severity=min(made.severity, Severity.WARNING), what=what)
+    if _ORDER.index(verdict.follows) <= _ORDER.index(most):
+        return verdict
+    what = f"{verdict.what}, by a line whose header does not prove it"
+    return replace(verdict, follows=most, severity=min(verdict.severity, Severity.WARNING), what=what)
 
 
 def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> str | None:
@@ -577,18 +577,18 @@ def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> s
 
 def _recovery(rest: bytes) -> tuple[Severity, Follows]:
     """What follows from the action that an Xid 154 names; ``none`` means that the GPU may be used again."""
-    found = _ACTION.search(rest)
-    if found is None:
+    match = _ACTION.search(rest)
+    if match is None:
         return Severity.WARNING, Follows.WATCH
-    return (Severity.INFO, Follows.NONE) if found[1] == b"none" else (Severity.CRITICAL, Follows.DRAIN)
+    return (Severity.INFO, Follows.NONE) if match[1] == b"none" else (Severity.CRITICAL, Follows.DRAIN)
 
 
-def _sxid(made: Verdict, number: str, grade: str) -> Verdict:
+def _sxid(verdict: Verdict, number: str, grade: str) -> Verdict:
     """The verdict of an NVSwitch error: the line itself says whether it is fatal."""
-    made = replace(made, code=f"sxid.{number}")
+    verdict = replace(verdict, code=f"sxid.{number}")
     if grade == "fatal":
-        return replace(made, severity=Severity.CRITICAL, follows=Follows.DRAIN, what="fatal NVSwitch error")
-    return made
+        return replace(verdict, severity=Severity.CRITICAL, follows=Follows.DRAIN, what="fatal NVSwitch error")
+    return verdict
 
 
 def _group(block: bytes, match: re.Match[bytes] | None, name: str) -> str | None:

@@ -128,10 +128,10 @@ def copy_needs(request: "documents.BackupRequest") -> list[CopyNeed]:
     """Needs of all jobs, by priority and then in the order of the request."""
     domains = {domain["id"]: domain for domain in request["domains"]}
     ranks = {priority: rank for rank, priority in enumerate(sorted({-job["priority"] for job in request["jobs"]}))}
-    found = [
+    needs = [
         _need(job, place, ranks[-job["priority"]], domains[job["domain"]]) for place, job in enumerate(request["jobs"])
     ]
-    return sorted(found, key=lambda need: need.rank)
+    return sorted(needs, key=lambda need: need.rank)
 
 
 def _need(job: "documents.BackedUpJob", place: int, rank: int, domain: "documents.BackupDomain") -> CopyNeed:
@@ -222,27 +222,27 @@ def place_copies(
 ) -> tuple[list[CheckpointCopy], CopyPlaces]:
     """Places of copies, those of a higher priority first, and of one priority first those in own domains."""
     places = _places(request, spares)
-    made: list[CheckpointCopy] = []
+    copies: list[CheckpointCopy] = []
     for _, group in groupby(needs, key=lambda need: need.rank):
         peers = list(group)
-        made.extend(_own(peers, places))
-        made.extend(_others(peers, places))
-    return made, places
+        copies.extend(_own(peers, places))
+        copies.extend(_others(peers, places))
+    return copies, places
 
 
 def _places(request: "documents.BackupRequest", spares: Mapping[str, int]) -> CopyPlaces:
     share = request["share"]
     stores = {store["domain"]: share * min(store["bandwidth"], FASTEST) for store in request["stores"]}
-    room = {store["domain"]: store.get("free") or 0.0 for store in request["stores"]}
+    space = {store["domain"]: store.get("free") or 0.0 for store in request["stores"]}
     links: dict[Link, float] = {}
-    ways: dict[str, list[str]] = defaultdict(list)
+    targets: dict[str, list[str]] = defaultdict(list)
     for link in request["links"]:
         if link.get("up", True) and link["bandwidths"]:
             carried = np.minimum(np.array(link["bandwidths"], dtype=np.float64), FASTEST)
             mean, steady = float(carried.mean()), float(np.sort(carried)[int(STEADY * len(carried))])
             links[link["source"], link["target"]] = share * min(mean, steady or mean)
-            ways[link["source"]].append(link["target"])
-    return CopyPlaces(stores, links, ways, room, spares)
+            targets[link["source"]].append(link["target"])
+    return CopyPlaces(stores, links, targets, space, spares)
 
 
 def _own(needs: Sequence[CopyNeed], places: CopyPlaces) -> Iterator[CheckpointCopy]:
@@ -350,15 +350,15 @@ def copy_periods(copies: Sequence[CheckpointCopy], places: CopyPlaces) -> list[f
             users.setdefault(copy.link, []).append((place, 1))
     rates = _shared(wanted, weight, [(np.array(rows), _budget(name, places)) for name, rows in users.items()])
     with np.errstate(divide="ignore"):
-        found = np.array([copy.bits for copy in copies]) / rates
-    return _in_step(copies, found.tolist())
+        periods = np.array([copy.bits for copy in copies]) / rates
+    return _in_step(copies, periods.tolist())
 
 
 def _weight(copy: CheckpointCopy) -> float:
     need = copy.need
     rate = need.near_rate if copy.link is None else need.far_rate
-    worth = LOWER_WORTH ** min(need.rank, MAX_RANK)
-    return float(np.sqrt(worth * rate * bounded(copy.bits)))
+    importance = LOWER_WORTH ** min(need.rank, MAX_RANK)
+    return float(np.sqrt(importance * rate * bounded(copy.bits)))
 
 
 def _shared(wanted: Floats, weight: Floats, users: Sequence[tuple[npt.NDArray[np.int64], float]]) -> Floats:
@@ -388,17 +388,17 @@ def _level(wanted: Floats, weight: Floats, budget: float) -> float:
     return float(levels[short[0]]) if len(short) else np.inf
 
 
-def _in_step(copies: Sequence[CheckpointCopy], found: list[float]) -> list[float]:
+def _in_step(copies: Sequence[CheckpointCopy], periods: list[float]) -> list[float]:
     """Whole seconds, and in other domains whole numbers of the job's own period."""
-    own = {copy.need.place: _whole(found[place]) for place, copy in enumerate(copies) if copy.link is None}
-    made = []
-    for copy, period_s in zip(copies, found, strict=True):
+    own = {copy.need.place: _whole(periods[place]) for place, copy in enumerate(copies) if copy.link is None}
+    whole_periods = []
+    for copy, period_s in zip(copies, periods, strict=True):
         base_s = own.get(copy.need.place, np.inf)
         if copy.link is None or base_s > MAX_FIGURE or period_s > MAX_FIGURE:
-            made.append(_whole(period_s))
+            whole_periods.append(_whole(period_s))
         else:
-            made.append(base_s * max(1, ceil(period_s / base_s * (1.0 - _SAME))))
-    return made
+            whole_periods.append(base_s * max(1, ceil(period_s / base_s * (1.0 - _SAME))))
+    return whole_periods
 
 
 def _budget(name: str | Link, places: CopyPlaces) -> float:
@@ -433,17 +433,17 @@ def backup_plan(request: "documents.BackupRequest") -> "documents.BackupPlan":
     pools = [spare_pool(domain, request["risk"]) for domain in request["domains"]]
     wanted = copy_needs(request)
     copies, places = place_copies(request, wanted, {pool["domain"]: pool["spares"] for pool in pools})
-    made = sorted(zip(copies, copy_periods(copies, places), strict=True), key=_order)
+    timed_copies = sorted(zip(copies, copy_periods(copies, places), strict=True), key=_order)
     return {
         "revision": request["revision"],
         "method": METHOD,
         "pools": pools,
         "copies": [
             {"job": copy.need.job["id"], "domain": copy.domain, "period": period_s}
-            for copy, period_s in made
+            for copy, period_s in timed_copies
             if isfinite(period_s)
         ],
-        "reasons": list(_reasons(request, pools, made, places)),
+        "reasons": list(_reasons(request, pools, timed_copies, places)),
     }
 
 
@@ -455,22 +455,22 @@ def _order(copy: tuple[CheckpointCopy, float]) -> tuple[int, bool]:
 def _reasons(
     request: "documents.BackupRequest",
     pools: "Sequence[documents.BackupPool]",
-    made: Sequence[tuple[CheckpointCopy, float]],
+    timed_copies: Sequence[tuple[CheckpointCopy, float]],
     places: CopyPlaces,
 ) -> Iterator[str]:
     for domain, pool in list(zip(request["domains"], pools, strict=True))[:MAX_NAMED]:
         short = "; that is all there are" if pool["risk"] > request["risk"] else ""
         words = f"{expected_failures(domain):.3g} nodes fail within a repair on average"
         yield f"{domain['id']}: {words}, more than {pool['spares']} with a chance of {pool['risk']:.2g}{short}."
-    if made:
+    if timed_copies:
         yield (
             "Checkpoints are as far apart as pauses and lost work together take least, "
             f"yet no further than {MAX_LOST_S:.0f} s or {1.0 / MAX_PAUSED_SHARE:.0f} pauses, whichever is more."
         )
-    slowed = [copy for copy, period_s in made if copy.link is None and period_s > copy.need.period_s + 1.0]
+    slowed = [copy for copy, period_s in timed_copies if copy.link is None and period_s > copy.need.period_s + 1.0]
     if slowed:
         yield f"Stores carry copies of {_named(_jobs(slowed))} less often than would be best."
-    far = [copy for copy, period_s in made if copy.link is not None and period_s > 2.0 * copy.need.period_s]
+    far = [copy for copy, period_s in timed_copies if copy.link is not None and period_s > 2.0 * copy.need.period_s]
     if far:
         jobs = _named(_jobs(far))
         yield f"Links carry copies of {jobs} to another domain no more than half as often as would be best."

@@ -90,34 +90,39 @@ class BrokenJob:
 def broken_jobs(request: "documents.FailoverRequest") -> list[BrokenJob]:
     """Jobs of a checked request that have a broken replica, in its order."""
     jobs = {job["id"]: place for place, job in enumerate(request["jobs"])}
-    held: list[dict[int, list[documents.StandingNode]]] = [{} for _ in jobs]
+    nodes_by_replica: list[dict[int, list[documents.StandingNode]]] = [{} for _ in jobs]
     for node in request["nodes"]:
         place = jobs.get(node.get("job", ""))
         if place is not None:
-            held[place].setdefault(node["replica"], []).append(node)
-    found = []
+            nodes_by_replica[place].setdefault(node["replica"], []).append(node)
+    broken = []
     for place, job in enumerate(request["jobs"]):
-        state = _job_state(job, place, held[place])
+        state = _job_state(job, place, nodes_by_replica[place])
         if state.lacking:
-            found.append(state)
-    return found
+            broken.append(state)
+    return broken
 
 
 def free_nodes(request: "documents.FailoverRequest") -> dict[str, list[str]]:
     """Nodes that are fit and that no job holds, by domain."""
-    found: dict[str, list[str]] = {}
+    by_domain: dict[str, list[str]] = {}
     for node in request["nodes"]:
         if node["condition"] == "fit" and node.get("job") is None:
-            found.setdefault(node["domain"], []).append(node["id"])
-    return found
+            by_domain.setdefault(node["domain"], []).append(node["id"])
+    return by_domain
 
 
 def _job_state(
-    job: "documents.ProtectedJob", place: int, held: "Mapping[int, Sequence[documents.StandingNode]]"
+    job: "documents.ProtectedJob", place: int, nodes_by_replica: "Mapping[int, Sequence[documents.StandingNode]]"
 ) -> BrokenJob:
-    fit = {number: [node["id"] for node in nodes if node["condition"] == "fit"] for number, nodes in held.items()}
+    fit = {
+        number: [node["id"] for node in nodes if node["condition"] == "fit"]
+        for number, nodes in nodes_by_replica.items()
+    }
     whole = {number: nodes for number, nodes in fit.items() if len(nodes) == job["nodes_each"]}
-    unheard = [node for nodes in held.values() for node in nodes if node["condition"] not in {"fit", "failed"}]
+    unheard = [
+        node for nodes in nodes_by_replica.values() for node in nodes if node["condition"] not in {"fit", "failed"}
+    ]
     fences = [node.get("fenced_in") for node in unheard]
     known = [fence for fence in fences if fence is not None]
     return BrokenJob(
@@ -209,9 +214,9 @@ class Paths:
         own_s, others_s = (size + beside) / store, beside / store
         if source == target:
             return own_s, others_s
-        way, beside = self.links[source][target], self.carried[road].beside(size)
-        rate = self._rate(way, size)
-        return way.latency_s + max(own_s, (size + beside) / rate), max(others_s, beside / rate)
+        link, beside = self.links[source][target], self.carried[road].beside(size)
+        rate = self._rate(link, size)
+        return link.latency_s + max(own_s, (size + beside) / rate), max(others_s, beside / rate)
 
     def plan(self, road: Path, size: float, sign: int = 1) -> None:
         """Reckon with a transfer, or no more with it where the sign is negative."""
@@ -220,12 +225,12 @@ class Paths:
             load.count += sign
             load.bytes = load.bytes + sign * size if load.count else 0.0
 
-    def _rate(self, way: UpLink, size: float) -> float:
+    def _rate(self, link: UpLink, size: float) -> float:
         """Mean over the shortest horizon in which so many bytes are through."""
-        for rate, horizon in zip(way.rates, HORIZONS, strict=True):
+        for rate, horizon in zip(link.rates, HORIZONS, strict=True):
             if size / rate <= horizon * self.interval_s:
                 return rate
-        return way.rates[-1]
+        return link.rates[-1]
 
 
 def paths_of(request: "documents.FailoverRequest", sources: set[str]) -> Paths:
@@ -239,9 +244,9 @@ def paths_of(request: "documents.FailoverRequest", sources: set[str]) -> Paths:
 
 
 def _links(leaving: "Sequence[documents.MeasuredLink]", interval_s: float) -> Mapping[str, Mapping[str, UpLink]]:
-    found: dict[str, dict[str, UpLink]] = defaultdict(dict)
+    by_source: dict[str, dict[str, UpLink]] = defaultdict(dict)
     if not leaving:
-        return found
+        return by_source
     newest = min(MAX_PER_LINK, max(1, MAX_MEASUREMENTS // len(leaving)))
     measured = tuple(
         Link(link["source"], link["target"], _measured(link["bandwidths"][-newest:]), link["latency"])
@@ -250,8 +255,8 @@ def _links(leaving: "Sequence[documents.MeasuredLink]", interval_s: float) -> Ma
     ahead = forecast(measured, bounded(interval_s))
     rates = np.clip(ahead.rates[:, :, QUANTILE], MIN_FIGURE, MAX_FIGURE).tolist()
     for link, rate in zip(leaving, rates, strict=True):
-        found[link["source"]][link["target"]] = UpLink(min(link["latency"], MAX_FIGURE), tuple(rate))
-    return found
+        by_source[link["source"]][link["target"]] = UpLink(min(link["latency"], MAX_FIGURE), tuple(rate))
+    return by_source
 
 
 def _measured(bandwidths: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -339,14 +344,14 @@ def best_option(job: BrokenJob, free: Mapping[str, int], over: Paths) -> Recover
     return min(recovery_options(job, free, over), key=lambda option: option.cost_s)
 
 
-def evaluate(job: BrokenJob, way: RecoveryOption, count: int, over: Paths) -> RecoveryOption:
+def evaluate(job: BrokenJob, option: RecoveryOption, count: int, over: Paths) -> RecoveryOption:
     """A way with what it costs and when the job resumes, where so many replicas get nodes."""
-    if way.strategy == WAIT:
-        return way
-    if way.road is None:
-        return _kept(job, way, count)
-    again = _restored(job, way.road, way.age_s, way.own, count, over)
-    return replace(way, cost_s=again.cost_s, resumes_s=again.resumes_s)
+    if option.strategy == WAIT:
+        return option
+    if option.road is None:
+        return _kept(job, option, count)
+    again = _restored(job, option.road, option.age_s, option.own, count, over)
+    return replace(option, cost_s=again.cost_s, resumes_s=again.resumes_s)
 
 
 def _given_up_s(job: BrokenJob) -> float:
@@ -356,7 +361,7 @@ def _given_up_s(job: BrokenJob) -> float:
     return min((age_s for _, age_s in job.copies), default=0.0)
 
 
-def _kept(job: BrokenJob, way: RecoveryOption, count: int) -> RecoveryOption:
+def _kept(job: BrokenJob, option: RecoveryOption, count: int) -> RecoveryOption:
     """A way that keeps the state of whole replicas: no work is done twice."""
     whole = len(job.whole)
     stop_s = job.regroup_s if job.broken else 0.0
@@ -366,8 +371,8 @@ def _kept(job: BrokenJob, way: RecoveryOption, count: int) -> RecoveryOption:
     else:
         past_s = stop_s
         lost_s = stop_s + (job.regroup_s if count else 0.0) + ready_s * (job.replicas - whole) / job.replicas
-    cost_s = _cost_s(job, lost_s, ready_s, past_s, whole + count) + SPARE_S * way.spares(job, count)
-    return replace(way, cost_s=cost_s, resumes_s=past_s)
+    cost_s = _cost_s(job, lost_s, ready_s, past_s, whole + count) + SPARE_S * option.spares(job, count)
+    return replace(option, cost_s=cost_s, resumes_s=past_s)
 
 
 def _restored(job: BrokenJob, road: Path, age_s: float, own: int, count: int, over: Paths) -> RecoveryOption:
@@ -397,7 +402,7 @@ class Choice:
         alone: The way it would have taken without free nodes.
     """
 
-    way: RecoveryOption
+    option: RecoveryOption
     count: int
     alone: RecoveryOption
 
@@ -410,76 +415,76 @@ def plan_recoveries(jobs: Sequence[BrokenJob], free: Mapping[str, int], over: Pa
     """
     left = Counter(dict(free))
     numbers = {job.name: number for number, job in enumerate(jobs)}
-    made: dict[int, Choice] = {}
+    choices: dict[int, Choice] = {}
     ordered = sorted(jobs, key=lambda job: -job.priority)
     for _, group in groupby(ordered, key=lambda job: job.priority):
         peers = _by_gain(list(group), left, over)
         for job, alone in peers:
             if job.stands:
-                made[numbers[job.name]] = _take(job, alone, left, over)
+                choices[numbers[job.name]] = _take(job, alone, left, over)
         for job, alone in peers:
             number = numbers[job.name]
-            made[number] = _more(job, made[number], left) if job.stands else _take(job, alone, left, over)
-    return [_reevaluate(job, made[number], over) for number, job in enumerate(jobs)]
+            choices[number] = _more(job, choices[number], left) if job.stands else _take(job, alone, left, over)
+    return [_reevaluate(job, choices[number], over) for number, job in enumerate(jobs)]
 
 
 def _by_gain(jobs: list[BrokenJob], left: Counter[str], over: Paths) -> list[tuple[BrokenJob, RecoveryOption]]:
     """Jobs with what they would do without free nodes, those first that save most with each that they get."""
-    found = []
+    gains = []
     for job in jobs:
-        alone, way = best_option(job, {}, over), best_option(job, left, over)
-        gain = (alone.cost_s - way.cost_s) / max(1, way.spares(job, way.most))
-        found.append((gain, job, alone))
-    found.sort(key=lambda entry: -entry[0])
-    return [(job, alone) for _, job, alone in found]
+        alone, option = best_option(job, {}, over), best_option(job, left, over)
+        gain = (alone.cost_s - option.cost_s) / max(1, option.spares(job, option.most))
+        gains.append((gain, job, alone))
+    gains.sort(key=lambda entry: -entry[0])
+    return [(job, alone) for _, job, alone in gains]
 
 
 def _take(job: BrokenJob, alone: RecoveryOption, left: Counter[str], over: Paths) -> Choice:
     """The best way with what is left: as few nodes as it needs where the job stands still, else as many as it uses."""
-    way = best_option(job, left, over)
-    count = way.fewest if job.stands else way.most
-    left[way.domain] -= way.spares(job, count)
-    if way.road is not None:
-        over.plan(way.road, job.state_bytes)
-    return Choice(way, count, alone)
+    option = best_option(job, left, over)
+    count = option.fewest if job.stands else option.most
+    left[option.domain] -= option.spares(job, count)
+    if option.road is not None:
+        over.plan(option.road, job.state_bytes)
+    return Choice(option, count, alone)
 
 
 def _more(job: BrokenJob, chosen: Choice, left: Counter[str]) -> Choice:
     """The same with as many replicas as there are nodes left for."""
-    way = chosen.way
-    if way.strategy == WAIT:
+    option = chosen.option
+    if option.strategy == WAIT:
         return chosen
-    held = way.spares(job, chosen.count)
-    count = min(way.most, (way.own + held + left[way.domain]) // job.nodes_each)
+    spares = option.spares(job, chosen.count)
+    count = min(option.most, (option.own + spares + left[option.domain]) // job.nodes_each)
     count = max(count, chosen.count)
-    left[way.domain] -= way.spares(job, count) - held
-    return Choice(way, count, chosen.alone)
+    left[option.domain] -= option.spares(job, count) - spares
+    return Choice(option, count, chosen.alone)
 
 
 def _reevaluate(job: BrokenJob, chosen: Choice, over: Paths) -> Choice:
     """What is chosen, judged beside all that is planned."""
-    way = chosen.way
-    if way.road is None:
-        return Choice(evaluate(job, way, chosen.count, over), chosen.count, chosen.alone)
-    over.plan(way.road, job.state_bytes, -1)
-    way = evaluate(job, way, chosen.count, over)
-    over.plan(way.road or ("", ""), job.state_bytes)
-    return Choice(way, chosen.count, chosen.alone)
+    option = chosen.option
+    if option.road is None:
+        return Choice(evaluate(job, option, chosen.count, over), chosen.count, chosen.alone)
+    over.plan(option.road, job.state_bytes, -1)
+    option = evaluate(job, option, chosen.count, over)
+    over.plan(option.road or ("", ""), job.state_bytes)
+    return Choice(option, chosen.count, chosen.alone)
 
 
 def assign_nodes(job: BrokenJob, chosen: Choice, free: Mapping[str, list[str]]) -> list[tuple[int, list[str]]]:
     """Replicas that get nodes, and which; free nodes that are given are taken out of ``free``."""
-    way, count, size = chosen.way, chosen.count, job.nodes_each
-    if way.strategy == REPLACE:
-        return _replacements(job, count, free.get(way.domain, []))
-    if way.strategy != RESTORE:
+    option, count, size = chosen.option, chosen.count, job.nodes_each
+    if option.strategy == REPLACE:
+        return _replacements(job, count, free.get(option.domain, []))
+    if option.strategy != RESTORE:
         return []
     own = [node for nodes in (*job.whole.values(), *job.broken.values()) for node in nodes]
-    nodes = (own if way.own else [])[: count * size]
+    nodes = (own if option.own else [])[: count * size]
     missing = count * size - len(nodes)
     if missing:
-        nodes += free[way.domain][:missing]
-        del free[way.domain][:missing]
+        nodes += free[option.domain][:missing]
+        del free[option.domain][:missing]
     return [(number, nodes[number * size : (number + 1) * size]) for number in range(count)]
 
 
@@ -490,15 +495,15 @@ def _replacements(job: BrokenJob, count: int, free: list[str]) -> list[tuple[int
     numbers += [number for number, _ in zip(bare, range(count - len(numbers)), strict=False)]
     chosen = set(numbers)
     spare = [node for number, nodes in job.broken.items() if number not in chosen for node in nodes]
-    made = []
+    replacements = []
     for number in sorted(numbers):
         nodes = list(job.broken.get(number, ()))
         for pool in (spare, free):
             missing = job.nodes_each - len(nodes)
             nodes += pool[:missing]
             del pool[:missing]
-        made.append((number, nodes))
-    return made
+        replacements.append((number, nodes))
+    return replacements
 
 
 _WOULD = {
@@ -511,13 +516,13 @@ _WOULD = {
 
 def reasons(job: BrokenJob, chosen: Choice) -> Iterator[str]:
     """Of one job: what it has, what it does, and what it would do without free nodes."""
-    way, spares = chosen.way, chosen.way.spares(job, chosen.count)
+    option, spares = chosen.option, chosen.option.spares(job, chosen.count)
     yield f"Whole replicas: {len(job.whole)} of {job.replicas}; it goes on with no fewer than {job.least}."
-    if way.strategy == GO_ON:
+    if option.strategy == GO_ON:
         yield f"There are not enough nodes for another replica ({job.nodes_each}) in {job.domain}."
-    elif way.strategy == REPLACE:
+    elif option.strategy == REPLACE:
         yield f"Replicas that get nodes in {job.domain}, and their state from a whole one: {chosen.count}."
-    elif way.strategy == RESTORE:
+    elif option.strategy == RESTORE:
         yield from _restored_words(job, chosen)
     else:
         yield _waiting_words(job)
@@ -527,11 +532,11 @@ def reasons(job: BrokenJob, chosen: Choice) -> Iterator[str]:
 
 
 def _restored_words(job: BrokenJob, chosen: Choice) -> Iterator[str]:
-    way = chosen.way
-    source, target = way.road or ("", "")
+    option = chosen.option
+    source, target = option.road or ("", "")
     over = f"over the link from {source}" if source != target else "of the same domain"
     count = f"{chosen.count} of {job.replicas}"
-    yield f"Replicas that begin anew in {target} from the copy {over}, {way.age_s:.3g} s old: {count}."
+    yield f"Replicas that begin anew in {target} from the copy {over}, {option.age_s:.3g} s old: {count}."
     if job.fenced_s:
         yield f"Not before {job.fenced_s:.3g} s: until then what is unreachable may still make steps."
 
@@ -563,27 +568,27 @@ def failover_plan(request: "documents.FailoverRequest") -> "documents.FailoverPl
     sources = [source for job in jobs for source, _ in job.copies]
     check_options(request["links"], sources)
     free, over = free_nodes(request), paths_of(request, set(sources))
-    made = plan_recoveries(jobs, {domain: len(nodes) for domain, nodes in free.items()}, over)
+    choices = plan_recoveries(jobs, {domain: len(nodes) for domain, nodes in free.items()}, over)
     return {
         "revision": request["revision"],
         "method": METHOD,
         "recoveries": [
-            _recovery(job, chosen, assign_nodes(job, chosen, free)) for job, chosen in zip(jobs, made, strict=True)
+            _recovery(job, chosen, assign_nodes(job, chosen, free)) for job, chosen in zip(jobs, choices, strict=True)
         ],
     }
 
 
 def _recovery(job: BrokenJob, chosen: Choice, replicas: list[tuple[int, list[str]]]) -> "documents.JobRecovery":
-    way = chosen.way
+    option = chosen.option
     recovery: documents.JobRecovery = {
         "job": job.name,
-        "strategy": cast("documents.RecoveryStrategy", way.strategy),
+        "strategy": cast("documents.RecoveryStrategy", option.strategy),
         "replicas": [{"replica": number, "nodes": nodes} for number, nodes in replicas],
-        "after": job.fenced_s if way.strategy == RESTORE and job.fenced_s is not None else 0.0,
+        "after": job.fenced_s if option.strategy == RESTORE and job.fenced_s is not None else 0.0,
     }
-    if way.road is not None:
-        recovery["source"] = way.road[0]
-    if way.resumes_s is not None:
-        recovery["resumes"] = way.resumes_s
+    if option.road is not None:
+        recovery["source"] = option.road[0]
+    if option.resumes_s is not None:
+        recovery["resumes"] = option.resumes_s
     recovery["reasons"] = list(reasons(job, chosen))
     return recovery

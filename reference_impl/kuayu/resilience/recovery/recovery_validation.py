@@ -35,10 +35,10 @@ def check_failover(request: "documents.FailoverRequest") -> None:
         Impossible: Members contradict each other.
     """
     nodes, jobs = request["nodes"], request["jobs"]
-    found = _repeated_names(request) + repeated("/nodes", [node["id"] for node in nodes])
+    complaints = _repeated_names(request) + repeated("/nodes", [node["id"] for node in nodes])
     for index, job in enumerate(jobs):
-        found += repeated(f"/jobs/{index}/copies", [copy["domain"] for copy in job["copies"]], "/domain")
-    refuse(RepeatedName, found)
+        complaints += repeated(f"/jobs/{index}/copies", [copy["domain"] for copy in job["copies"]], "/domain")
+    refuse(RepeatedName, complaints)
     stores = {store["domain"] for store in request["stores"]}
     unknown = [
         (f"/jobs/{index}/copies/{place}/domain", f"there is no store in {copy['domain']}")
@@ -61,9 +61,9 @@ def check_options(links: "Sequence[documents.MeasuredLink]", sources: Sequence[s
         Impossible: It cannot.
     """
     leave = Counter(link["source"] for link in links)
-    ways = sum(1 + leave[source] for source in sources)
-    if ways > MAX_OPTIONS:
-        detail = f"{ways} ways of restoring, where {MAX_OPTIONS} are the most; ask for fewer jobs at once"
+    options = sum(1 + leave[source] for source in sources)
+    if options > MAX_OPTIONS:
+        detail = f"{options} ways of restoring, where {MAX_OPTIONS} are the most; ask for fewer jobs at once"
         raise Impossible([("/jobs", detail)])
 
 
@@ -84,15 +84,15 @@ def check_backup(request: "documents.BackupRequest") -> None:
         if job["domain"] not in known
     ]
     refuse(UnknownName, unknown)
-    found = [*_links(links), *_least(jobs)]
+    complaints = [*_links(links), *_least(jobs)]
     leave = Counter(link["source"] for link in links)
     places = sum(1 + leave[job["domain"]] for job in jobs)
     if places > MAX_COPY_PLACES:
         hint = "ask for fewer jobs at once"
-        found.append(
+        complaints.append(
             ("/jobs", f"{places} places of copies to be looked at, where {MAX_COPY_PLACES} are the most; {hint}")
         )
-    refuse(Impossible, found)
+    refuse(Impossible, complaints)
 
 
 def bounded(value: float) -> float:
@@ -101,9 +101,9 @@ def bounded(value: float) -> float:
 
 
 def _repeated_names(request: "documents.FailoverRequest | documents.BackupRequest") -> list[Complaint]:
-    found = repeated("/links", [f"{link['source']} to {link['target']}" for link in request["links"]], "/target")
-    found += repeated("/stores", [store["domain"] for store in request["stores"]], "/domain")
-    return found + repeated("/jobs", [job["id"] for job in request["jobs"]])
+    complaints = repeated("/links", [f"{link['source']} to {link['target']}" for link in request["links"]], "/target")
+    complaints += repeated("/stores", [store["domain"] for store in request["stores"]], "/domain")
+    return complaints + repeated("/jobs", [job["id"] for job in request["jobs"]])
 
 
 def _links(links: "Sequence[documents.MeasuredLink]") -> Iterator[Complaint]:
@@ -122,7 +122,7 @@ def _nodes(
     nodes: "Sequence[documents.StandingNode]", jobs: "Mapping[str, documents.ProtectedJob]"
 ) -> Iterator[Complaint]:
     """Nodes that contradict themselves or their job; jobs that the request does not list are not its concern."""
-    held: Counter[tuple[str, int]] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()
     for index, node in enumerate(nodes):
         name, replica = node.get("job"), node.get("replica")
         if node.get("fenced_in") is not None and node["condition"] != "unreachable":
@@ -138,6 +138,6 @@ def _nodes(
             yield f"/nodes/{index}/replica", f"{name} has {job['replicas']} replicas, counted from nought"
         if node["domain"] != job["domain"]:
             yield f"/nodes/{index}/domain", f"{name} runs in {job['domain']}, and so do its nodes"
-        held[name, replica] += 1
-        if held[name, replica] == job["nodes_each"] + 1:
+        counts[name, replica] += 1
+        if counts[name, replica] == job["nodes_each"] + 1:
             yield f"/nodes/{index}/replica", f"a replica of {name} has no more than {job['nodes_each']} nodes"

@@ -166,12 +166,13 @@ def _weights(since: float, interval: float, many: int) -> Floats:
 
 def _told(looked_at: Sequence[CollectiveOption], now: Floats, taken: int) -> "list[documents.CollectiveCandidate]":
     """Each kind and period once: the chosen one as it is chosen, others with the order that suits them best."""
-    found: dict[Candidate, float] = {}
+    best_rates: dict[Candidate, float] = {}
     for option, steps in zip(looked_at, now.tolist(), strict=True):
-        found[option.candidate] = max(found.get(option.candidate, 0.0), steps)
-    found[looked_at[taken].candidate] = float(now[taken])
+        best_rates[option.candidate] = max(best_rates.get(option.candidate, 0.0), steps)
+    best_rates[looked_at[taken].candidate] = float(now[taken])
     return [
-        {"collective": candidate.kind, "period": candidate.period, "rate": steps} for candidate, steps in found.items()
+        {"collective": candidate.kind, "period": candidate.period, "rate": steps}
+        for candidate, steps in best_rates.items()
     ]
 
 

@@ -206,8 +206,10 @@ def rate(candidate: Candidate, domains: int, work: Work, inside_s: float, across
         lasts = candidate.period * step + np.maximum(0.0, across_s - max(0.0, hidden - inside_s))
     else:
         lasts = work.step_s + np.maximum(0.0, inside_s + across_s - hidden)
-    made: Floats = candidate.period / lasts / step_charge(candidate, domains)  # zero where it lasts for ever
-    return made
+    steps_per_second: Floats = (
+        candidate.period / lasts / step_charge(candidate, domains)
+    )  # zero where it lasts for ever
+    return steps_per_second
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,15 +275,15 @@ def option_rates(past: LinkHistory, looked_at: Sequence[CollectiveOption], rates
     """Steps a second of each option at each time, (T, options)."""
     domains = len(past.now)
     hops: dict[tuple[tuple[int, ...], float], Floats] = {}
-    made = np.empty((len(rates), len(looked_at)))
+    table = np.empty((len(rates), len(looked_at)))
     for column, option in enumerate(looked_at):
         size = message(option.candidate, domains, past.fabric.nodes, past.work)
         key = option.order, size
         if key not in hops:
             hops[key] = _hops(option, past, rates, size)
         inside, across = exchange_s(option.candidate, past.fabric, past.work, hops[key])
-        made[:, column] = rate(option.candidate, domains, past.work, inside, across)
-    return made
+        table[:, column] = rate(option.candidate, domains, past.work, inside, across)
+    return table
 
 
 def _hops(option: CollectiveOption, past: LinkHistory, rates: Floats, size: float) -> Floats:

@@ -127,7 +127,7 @@ class TransferSnapshot:
         """
         if not (self.interval_s > 0.0 and self.horizon_s > 0.0):
             raise ValueError("interval_s and horizon_s must be positive")
-        if any(room < 0.0 for room in self.rooms.values()):
+        if any(capacity < 0.0 for capacity in self.rooms.values()):
             raise ValueError("a room cannot be negative")
         pairs = [(link.source, link.destination) for link in self.links]
         if len(set(pairs)) < len(pairs):
@@ -260,13 +260,13 @@ def _quantiles(errors: Floats) -> Floats:
     """Quantiles of errors, link by link, (L, quantiles); those of all links where a link has few of its own."""
     ordered = np.sort(errors, axis=1)  # NaN last
     counts: Integers = np.isfinite(errors).sum(axis=1)
-    found = _at(ordered, counts)
+    own = _at(ordered, counts)
     together = np.sort(errors[np.isfinite(errors)])
     if len(together):
         pooled = _at(together[None], np.array([len(together)]))
     else:
         pooled = np.where(QUANTILES < 0.5, LOG_FALL, 0.0)[None]  # noqa: PLR2004 - nothing is known: half as much
-    return np.where((counts >= MIN_ERRORS)[:, None], found, pooled)
+    return np.where((counts >= MIN_ERRORS)[:, None], own, pooled)
 
 
 def _at(ordered: Floats, counts: Integers) -> Floats:
@@ -361,8 +361,8 @@ def lay_out(snapshot: TransferSnapshot, ahead: Forecast) -> Layout:
         for column, place in enumerate(into[of[row]]):
             copies[row, column] = snapshot.links[place].source in stream.sources
     copies &= usable[of] if len(of) else copies
-    rooms = np.array([float(snapshot.rooms.get(name, 0.0)) for name in names])
-    return Layout(names, links, usable, rates, latency, hazards, changes, of, copies, rooms, need)
+    capacities = np.array([float(snapshot.rooms.get(name, 0.0)) for name in names])
+    return Layout(names, links, usable, rates, latency, hazards, changes, of, copies, capacities, need)
 
 
 _SHARING_ROUNDS = 24
@@ -381,12 +381,12 @@ def link_shares(snapshot: TransferSnapshot, layout: Layout) -> Floats:
     columns = np.arange(width)
     cells = layout.of[:, None] * width + columns
     loads = np.zeros((count, width))
-    for turn in range(_SHARING_ROUNDS if len(need) else 0):
+    for round_number in range(_SHARING_ROUNDS if len(need) else 0):
         sums = flows.sum(axis=1, keepdims=True)
         flows = np.divide(flows * need[:, None], sums, out=np.zeros_like(flows), where=sums > 0.0)
         loads = np.bincount(cells.ravel(), flows.ravel(), count * width).astype(np.float64).reshape(count, width)
-        if turn < _SHARING_ROUNDS - 1:
+        if round_number < _SHARING_ROUNDS - 1:
             spare = np.divide(rates, loads, out=np.zeros_like(loads), where=loads > 0.0)
             flows *= np.sqrt(spare)[layout.of]
-    held = loads[layout.of]
-    return np.divide(flows, held, out=np.zeros_like(flows), where=held > 0.0)
+    total = loads[layout.of]
+    return np.divide(flows, total, out=np.zeros_like(flows), where=total > 0.0)

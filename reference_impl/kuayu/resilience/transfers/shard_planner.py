@@ -189,20 +189,20 @@ MAX_NAMED = 20
 _HOUR = 3600.0
 
 
-def reasons(snapshot: TransferSnapshot, made: Plan, stream: int) -> Iterator[str]:
+def reasons(snapshot: TransferSnapshot, shard_plan: Plan, stream: int) -> Iterator[str]:
     """Of one stream: depth, size of shards, local data, sources, and what is given up."""
-    yield from _depth(snapshot, made, stream)
-    if made.depths.steps[stream]:
-        yield from _size(made, stream)
-    yield from _local(snapshot, made, stream)
-    yield from _sources(snapshot, made, stream)
-    for transfer in made.given_up[stream]:
+    yield from _depth(snapshot, shard_plan, stream)
+    if shard_plan.depths.steps[stream]:
+        yield from _size(shard_plan, stream)
+    yield from _local(snapshot, shard_plan, stream)
+    yield from _sources(snapshot, shard_plan, stream)
+    for transfer in shard_plan.given_up[stream]:
         source = snapshot.links[transfer.link].source
         yield f"The transfer from {source} is given up: it would be late, and another link has it sooner."
 
 
-def _depth(snapshot: TransferSnapshot, made: Plan, stream: int) -> Iterator[str]:
-    depth, waiting = int(made.depths.steps[stream]), made.depths.waiting[stream]
+def _depth(snapshot: TransferSnapshot, shard_plan: Plan, stream: int) -> Iterator[str]:
+    depth, waiting = int(shard_plan.depths.steps[stream]), shard_plan.depths.waiting[stream]
     if depth < 1:
         yield "Nothing is fetched: the room does not hold a step."
         return
@@ -210,13 +210,13 @@ def _depth(snapshot: TransferSnapshot, made: Plan, stream: int) -> Iterator[str]
     words = f"{depth} steps ahead; one less would cost {less:.3g} s of waiting an hour"
     if depth + 1 < len(waiting):
         words += f", one more would save {_HOUR * float(waiting[depth] - waiting[depth + 1]):.3g} s"
-    if made.depths.saving[made.layout.of[stream]] > snapshot.saving:
+    if shard_plan.depths.saving[shard_plan.layout.of[stream]] > snapshot.saving:
         words += "; the room does not hold all that would be worth it"
     yield words + "."
 
 
-def _size(made: Plan, stream: int) -> Iterator[str]:
-    part, cost = int(made.sizes.part[stream]), made.sizes.cost[stream]
+def _size(shard_plan: Plan, stream: int) -> Iterator[str]:
+    part, cost = int(shard_plan.sizes.part[stream]), shard_plan.sizes.cost[stream]
     words = f"Shards of {PARTS[part]:g} steps cost {100 * cost[part]:.2g} % of the links' time"
     if part:
         words += f"; of half the size, {100 * cost[part - 1]:.2g} %"
@@ -225,8 +225,8 @@ def _size(made: Plan, stream: int) -> Iterator[str]:
     yield words + "."
 
 
-def _local(snapshot: TransferSnapshot, made: Plan, stream: int) -> Iterator[str]:
-    local = made.tables[stream].local
+def _local(snapshot: TransferSnapshot, shard_plan: Plan, stream: int) -> Iterator[str]:
+    local = shard_plan.tables[stream].local
     if local:
         slots = ", ".join(str(slot) for slot in local[:MAX_NAMED])
         more = f" and {len(local) - MAX_NAMED} more" if len(local) > MAX_NAMED else ""
@@ -235,15 +235,15 @@ def _local(snapshot: TransferSnapshot, made: Plan, stream: int) -> Iterator[str]
         yield "No slot takes local data: data from afar are in time by a cautious forecast."
 
 
-def _sources(snapshot: TransferSnapshot, made: Plan, stream: int) -> Iterator[str]:
-    mine = (made.shards.stream == stream) & (made.order.link >= 0)
-    for link in np.unique(made.order.link[mine]).tolist():
-        over = mine & (made.order.link == link)
-        sooner = made.order.other_s[over] - made.order.finish_s[over]
+def _sources(snapshot: TransferSnapshot, shard_plan: Plan, stream: int) -> Iterator[str]:
+    mine = (shard_plan.shards.stream == stream) & (shard_plan.order.link >= 0)
+    for link in np.unique(shard_plan.order.link[mine]).tolist():
+        over = mine & (shard_plan.order.link == link)
+        sooner = shard_plan.order.other_s[over] - shard_plan.order.finish_s[over]
         words = f"{int(over.sum())} shards come from {snapshot.links[link].source}"
         known = sooner[np.isfinite(sooner)]
         yield words + (f"; the next best link would have them {known.mean():.2g} s later." if len(known) else ".")
-    lost = int(((made.shards.stream == stream) & (made.order.link < 0)).sum())
+    lost = int(((shard_plan.shards.stream == stream) & (shard_plan.order.link < 0)).sum())
     if lost:
         yield f"{lost} shards wait: no source of theirs is up."
 
@@ -279,12 +279,12 @@ def shard_plan(request: "documents.ShardPlanRequest") -> "documents.ShardPlan":
     """
     check_shard_plan(request)
     snapshot = snapshot_of(request)
-    made = plan(snapshot)
+    chosen = plan(snapshot)
     return {
         "revision": request["revision"],
         "method": METHOD,
-        "streams": [_stream_plan(snapshot, made, row, stream) for row, stream in enumerate(request["streams"])],
-        "shards": _shards(snapshot, made),
+        "streams": [_stream_plan(snapshot, chosen, row, stream) for row, stream in enumerate(request["streams"])],
+        "shards": _shards(snapshot, chosen),
     }
 
 
@@ -299,7 +299,7 @@ def snapshot_of(request: "documents.ShardPlanRequest") -> TransferSnapshot:
             for link in links
         ),
         tuple(_stream(stream, number, request["horizon"]) for stream in request["streams"]),
-        {room["domain"]: room["size"] for room in request["rooms"]},
+        {row["domain"]: row["size"] for row in request["rooms"]},
         request["interval"],
         request["horizon"],
     )
@@ -324,29 +324,32 @@ def _stream(entry: "documents.DataStream", number: Mapping[tuple[str, str], int]
         min(entry.get("local_steps") or 0, steps_looked_at(entry, horizon)),
         tuple((gap["begin"], gap["end"]) for gap in entry["missing"]),
         tuple(
-            UnderWay(number[way["source"], target], way["begin"], way["end"], way["left"])
-            for way in entry.get("transfers") or ()
+            UnderWay(number[transfer["source"], target], transfer["begin"], transfer["end"], transfer["left"])
+            for transfer in entry.get("transfers") or ()
         ),
     )
 
 
 def _stream_plan(
-    snapshot: TransferSnapshot, made: Plan, row: int, entry: "documents.DataStream"
+    snapshot: TransferSnapshot, chosen: Plan, row: int, entry: "documents.DataStream"
 ) -> "documents.StreamPlan":
     return {
         "stream": entry["id"],
-        "steps_ahead": int(made.depths.steps[row]),
-        "shard_size": float(made.sizes.bytes[row]),
-        "local_slots": list(made.tables[row].local),
+        "steps_ahead": int(chosen.depths.steps[row]),
+        "shard_size": float(chosen.sizes.bytes[row]),
+        "local_slots": list(chosen.tables[row].local),
         "local_when_late": bool(entry.get("local_steps")),
-        "abandoned": [{"source": snapshot.links[way.link].source, "begin": way.begin} for way in made.given_up[row]],
-        "reasons": list(islice(reasons(snapshot, made, row), MAX_REASONS)),
+        "abandoned": [
+            {"source": snapshot.links[transfer.link].source, "begin": transfer.begin}
+            for transfer in chosen.given_up[row]
+        ],
+        "reasons": list(islice(reasons(snapshot, chosen, row), MAX_REASONS)),
     }
 
 
-def _shards(snapshot: TransferSnapshot, made: Plan) -> "list[documents.PlannedShard]":
+def _shards(snapshot: TransferSnapshot, chosen: Plan) -> "list[documents.PlannedShard]":
     """Shards that have a source, in the order in which links are to take them."""
-    shards, order = made.shards, made.order
+    shards, order = chosen.shards, chosen.order
     size = np.array([stream.step_bytes for stream in snapshot.streams])[shards.stream]
     begin, end = _on_steps(shards.begin, size), _on_steps(shards.end, size)
     rows = np.lexsort((shards.stream, begin, order.start_s))
@@ -359,7 +362,7 @@ def _shards(snapshot: TransferSnapshot, made: Plan) -> "list[documents.PlannedSh
             "end": high,
             "source": snapshot.links[link].source,
             "after": after,
-            "slot": int(made.tables[stream].slot[min(step, len(made.tables[stream].slot) - 1)]),
+            "slot": int(chosen.tables[stream].slot[min(step, len(chosen.tables[stream].slot) - 1)]),
         }
         for stream, low, high, link, after, step in zip(
             shards.stream[rows].tolist(),

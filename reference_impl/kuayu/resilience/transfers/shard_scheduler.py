@@ -77,10 +77,10 @@ class ShardSizes:
 def shard_sizes(snapshot: TransferSnapshot, layout: Layout, depth: Integers) -> ShardSizes:
     """Choose sizes for all streams."""
     step_bytes = np.array([stream.step_bytes for stream in snapshot.streams])
-    held = layout.copies
-    many = np.maximum(held.sum(axis=1), 1)
+    copies = layout.copies
+    many = np.maximum(copies.sum(axis=1), 1)
     rate, latency, changes = (
-        np.where(held, values[layout.of], 0.0).sum(axis=1) / many
+        np.where(copies, values[layout.of], 0.0).sum(axis=1) / many
         for values in (layout.expected, layout.latency_s, layout.changes)
     )
     candidates = step_bytes[:, None] * PARTS
@@ -131,14 +131,14 @@ def prefetch_depths(snapshot: TransferSnapshot, layout: Layout, outage_s: float)
     most = np.minimum(np.floor(layout.rooms[layout.of] / step_bytes * _WHOLE), MAX_DEPTH).astype(np.int64)
 
     def taken(saving: Floats) -> Integers:
-        worth = saved >= saving[layout.of, None]
-        wanted = np.where(worth.any(axis=1), saved.shape[1] - np.argmax(worth[:, ::-1], axis=1), 1)
-        made: Integers = np.minimum(np.maximum(wanted, MIN_DEPTH), most)
-        return made
+        saves_enough = saved >= saving[layout.of, None]
+        wanted = np.where(saves_enough.any(axis=1), saved.shape[1] - np.argmax(saves_enough[:, ::-1], axis=1), 1)
+        depths: Integers = np.minimum(np.maximum(wanted, MIN_DEPTH), most)
+        return depths
 
     def fits(steps: Integers) -> Flags:
-        room: Flags = np.bincount(layout.of, steps * step_bytes, count) <= layout.rooms * _WHOLE
-        return room
+        within_capacity: Flags = np.bincount(layout.of, steps * step_bytes, count) <= layout.rooms * _WHOLE
+        return within_capacity
 
     saving = np.full(count, snapshot.saving)
     steps = taken(saving)
@@ -189,13 +189,13 @@ def _at_most(steps: Integers, step_bytes: Floats, layout: Layout) -> Integers:
     free = layout.rooms * _WHOLE
     if (np.bincount(layout.of, steps * step_bytes, len(free)) <= free).all():
         return steps
-    made = np.zeros_like(steps)
+    depths = np.zeros_like(steps)
     for _ in range(int(steps.max())):
-        for row in np.flatnonzero(made < steps).tolist():
+        for row in np.flatnonzero(depths < steps).tolist():
             if step_bytes[row] <= free[layout.of[row]]:
-                made[row] += 1
+                depths[row] += 1
                 free[layout.of[row]] -= step_bytes[row]
-    return made
+    return depths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -420,7 +420,7 @@ def ready_times(stream: Stream, count: int, gaps: Gaps, begin: Floats, end: Floa
         end: The bytes after their last.
         at_s: When each is there.
     """
-    made = np.zeros(count)
+    instants = np.zeros(count)
     covered = np.zeros(count)
     for low, high in gaps:  # a step some of whose bytes nobody fetches is never there
         for step in range(int(low // stream.step_bytes), count):
@@ -429,10 +429,10 @@ def ready_times(stream: Stream, count: int, gaps: Gaps, begin: Floats, end: Floa
             covered[step] -= min(high, (step + 1) * stream.step_bytes) - max(low, step * stream.step_bytes)
     for one, after, instant in zip(begin.tolist(), end.tolist(), at_s.tolist(), strict=True):
         for step in range(int(one / stream.step_bytes + _SAME), min(count, int(np.ceil(after / stream.step_bytes)))):
-            made[step] = max(made[step], instant)
+            instants[step] = max(instants[step], instant)
             covered[step] += min(after, (step + 1) * stream.step_bytes) - max(one, step * stream.step_bytes)
-    made[covered < -_SAME * stream.step_bytes] = np.inf
-    return np.maximum.accumulate(made)
+    instants[covered < -_SAME * stream.step_bytes] = np.inf
+    return np.maximum.accumulate(instants)
 
 
 def within_room(
@@ -474,8 +474,8 @@ def within_room(
         comes = np.where(np.isfinite(starts), shards.end[mine] - shards.begin[mine], 0.0)
         changes = np.concatenate([frees, comes])
         events = np.lexsort((changes, times))  # what frees room goes first
-        held = present + np.cumsum(changes[events])
-        too_much = (held > layout.rooms[destination] * (1 + _SAME)) & (changes[events] > 0.0)
+        occupied = present + np.cumsum(changes[events])
+        too_much = (occupied > layout.rooms[destination] * (1 + _SAME)) & (changes[events] > 0.0)
         if too_much.any():
             dropped = events[int(np.argmax(too_much)) :] - len(freed)
             keep[mine[dropped[dropped >= 0]]] = False
@@ -486,13 +486,14 @@ def _coming(
     mine: Integers, stream: Stream, shards: Shards, order: FetchOrder, ahead: Forecast
 ) -> tuple[Floats, Floats, Floats]:
     """First bytes, bytes after the last, and when each piece that is under way or planned is expected."""
-    way = stream.under_way
+    transfers = stream.under_way
     rest = [
-        transfer.left / ahead.rates[transfer.link, 0, MEDIAN] if ahead.up[transfer.link] else np.inf for transfer in way
+        transfer.left / ahead.rates[transfer.link, 0, MEDIAN] if ahead.up[transfer.link] else np.inf
+        for transfer in transfers
     ]
     return (
-        np.concatenate([shards.begin[mine], [transfer.begin for transfer in way]]),
-        np.concatenate([shards.end[mine], [transfer.end for transfer in way]]),
+        np.concatenate([shards.begin[mine], [transfer.begin for transfer in transfers]]),
+        np.concatenate([shards.end[mine], [transfer.end for transfer in transfers]]),
         np.concatenate([order.finish_s[mine], rest]),
     )
 

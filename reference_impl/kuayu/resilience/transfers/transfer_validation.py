@@ -95,21 +95,21 @@ def check_shard_plan(request: "documents.ShardPlanRequest") -> None:
         Impossible: A range contradicts itself or another, or there is more than can be planned at once.
     """
     streams, links = request["streams"], request["links"]
-    found = repeated("/streams", [stream["id"] for stream in streams])
-    found += repeated("/rooms", [room["domain"] for room in request["rooms"]], "/domain")
-    refuse(RepeatedName, [*_repeated_links(links), *found])
+    complaints = repeated("/streams", [stream["id"] for stream in streams])
+    complaints += repeated("/rooms", [row["domain"] for row in request["rooms"]], "/domain")
+    refuse(RepeatedName, [*_repeated_links(links), *complaints])
     joined = {(link["source"], link["target"]) for link in links}
     refuse(UnknownName, _unlinked(streams, joined))
-    found = [*_links(links), *_spans(request, "", ("interval", "horizon"))]
-    found += [
-        (f"/rooms/{index}/size", _TOO_MUCH) for index, room in enumerate(request["rooms"]) if room["size"] > MAX_BYTES
+    complaints = [*_links(links), *_spans(request, "", ("interval", "horizon"))]
+    complaints += [
+        (f"/rooms/{index}/size", _TOO_MUCH) for index, row in enumerate(request["rooms"]) if row["size"] > MAX_BYTES
     ]
     for index, stream in enumerate(streams):
         place = f"/streams/{index}"
-        found += [*_spans(stream, place, ("step_time",)), *_sizes(stream, place, "step_size")]
-        found += [(f"{place}/due", _TOO_LONG)] if stream["due"] > MAX_SPAN_S else []
-        found += check_ranges(stream, place)
-    refuse(Impossible, found)
+        complaints += [*_spans(stream, place, ("step_time",)), *_sizes(stream, place, "step_size")]
+        complaints += [(f"{place}/due", _TOO_LONG)] if stream["due"] > MAX_SPAN_S else []
+        complaints += check_ranges(stream, place)
+    refuse(Impossible, complaints)
     refuse(Impossible, _work(request))
 
 
@@ -137,17 +137,17 @@ def check_collective(request: "documents.CollectiveRequest") -> None:
         if name not in known
     ]
     refuse(UnknownName, unknown)
-    found = [*_links(links), *_spans(request, "", ("interval", "step_time")), *_sizes(request, "", "exchange")]
-    found += [("/switch_time", _TOO_LONG)] if request["switch_time"] > MAX_SPAN_S else []
-    found += [("/node_latency", _TOO_LONG)] if request["node_latency"] > MAX_SPAN_S else []
-    found += [("/node_bandwidth", _TOO_MUCH)] if request["node_bandwidth"] > MAX_BANDWIDTH else []
-    found += [("/node_bandwidth", "less than a bit a second")] if request["node_bandwidth"] < MIN_BANDWIDTH else []
+    complaints = [*_links(links), *_spans(request, "", ("interval", "step_time")), *_sizes(request, "", "exchange")]
+    complaints += [("/switch_time", _TOO_LONG)] if request["switch_time"] > MAX_SPAN_S else []
+    complaints += [("/node_latency", _TOO_LONG)] if request["node_latency"] > MAX_SPAN_S else []
+    complaints += [("/node_bandwidth", _TOO_MUCH)] if request["node_bandwidth"] > MAX_BANDWIDTH else []
+    complaints += [("/node_bandwidth", "less than a bit a second")] if request["node_bandwidth"] < MIN_BANDWIDTH else []
     joined = {(link["source"], link["target"]) for link in links}
     bare = [f"{one} to {other}" for one in domains for other in domains if one != other and (one, other) not in joined]
     more = f" and {len(bare) - 1} more" if len(bare) > 1 else ""
-    found += [("/links", f"there is no link from {bare[0]}{more}")] if bare else []
-    found += _in_use(used, domains) if used else []
-    refuse(Impossible, found)
+    complaints += [("/links", f"there is no link from {bare[0]}{more}")] if bare else []
+    complaints += _in_use(used, domains) if used else []
+    refuse(Impossible, complaints)
 
 
 def _in_use(used: "documents.CollectiveInUse", domains: Sequence[str]) -> Iterator[Complaint]:

@@ -53,6 +53,7 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
         (Feature.tenancy, settings.asks_for_tokens),
         (Feature.accounts, True),
         (Feature.elastic, True),
+        (Feature.serving, True),
     ]
     return json_answer(
         {

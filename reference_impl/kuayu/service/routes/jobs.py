@@ -14,7 +14,16 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from kuayu.service import allocation_commands, bodies, concurrency, job_commands, openapi, parameters
+from kuayu.service import (
+    access,
+    allocation_commands,
+    bodies,
+    concurrency,
+    job_commands,
+    openapi,
+    parameters,
+    serving,
+)
 from kuayu.service.allocation_rules import Result
 from kuayu.service.allocation_store import AllocationRecord
 from kuayu.service.concurrency import Threads
@@ -166,6 +175,7 @@ async def put_job(request: Request, name: Name, _: Annotated[NoQuery, Query()]) 
         wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
     if wrong:
         raise invalid_body(*wrong)
+    body = access.settle_account(request, body)
     runtime.settings.quota.check_one("job", len(orjson.dumps(body).decode()))
     stored = await runtime.jobs.submit(tenant, body)
     return json_answer(stored.record.to_wire(), 201 if stored.created else 200)
@@ -302,6 +312,25 @@ async def post_report(request: Request, _: Annotated[NoQuery, Query()]) -> Respo
     runtime, tenant = runtime_of(request), tenant_of(request)
     body = await _read(request, "RunReport", job_commands.of_report, runtime.urgent)
     record = await runtime.jobs.report(tenant, body)
+    return json_answer(record.to_wire())
+
+
+@router.post(
+    "/v1/job-loads",
+    operation_id="postJobLoad",
+    summary="How many requests come in for a serving job",
+    tags=["jobs"],
+    responses={
+        200: openapi.answer("JobRecord", "How the job stands then; how many replicas it is to have is decided later."),
+        **openapi.problems(*openapi.BODY, "unknown-reference"),
+    },
+    openapi_extra=openapi.body("JobLoad"),
+)
+async def post_load(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Load and what is announced of it; replicas follow it. What is told of a job that has ended changes nothing."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    body = await _read(request, "JobLoad", serving.of_load, runtime.threads)
+    record = await runtime.jobs.keep_load(tenant, body)
     return json_answer(record.to_wire())
 
 

@@ -382,3 +382,14 @@ job_decision = Table(
     Column("job", _Name, primary_key=True),
     Column("body", Text, nullable=False, comment="What was decided last about the job, JSON."),
 )
+
+job_load = Table(
+    "job_load",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("job", _Name, primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False, comment="Seconds since 1970."),
+    Column("rate", Double, nullable=False, comment="Requests a second, the most that were told of that second."),
+    comment="Load of serving jobs, as it was told.",
+    sqlite_with_rowid=False,
+)
