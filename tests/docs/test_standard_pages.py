@@ -119,3 +119,4 @@ def test_words_of_a_formula_stay_whole_and_floors_are_brackets() -> None:
     assert "<mtext>max</mtext>" in math
     assert all(f'form="{form}">&#x0230{letter};</mo>' in math for form, letter in (("prefix", "A"), ("postfix", "B")))
     assert 'display="block"' in math
+    assert '<mpadded voffset="-0.3em"><mo>&#x02212;</mo></mpadded></msub>' in formulas.mathml("L_{-}", inline=True)

@@ -57,7 +57,7 @@ def differing(text: str, chinese: list[Mapping[str, Any]]) -> list[str]:
     names = {block: digest(block) for block in told(text)}
     known = {row["digest"]: row["of"] for row in chinese}
     missing = [
-        f"no Chinese of this entry; add a row to {FILE}:\n- {{digest: {name}, of: {opening(block)!r}, zh: …}}"
+        f"no Chinese of this entry; add a row to {FILE}:\n- {{digest: {name!r}, of: {opening(block)!r}, zh: …}}"
         for block, name in names.items()
         if name not in known
     ]

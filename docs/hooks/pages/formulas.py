@@ -32,6 +32,9 @@ _BLOCKS = re.compile(r"(\n{2,})")
 _WORD = re.compile(r"\\mathrm\{")
 _FLOOR = re.compile(r"\\([lr])(floor|ceil) ?")
 _MIDDLE_DOT, _DOT_OPERATOR = "&#x000B7;", "&#x022C5;"
+_SIGN_BELOW = re.compile(r"<mrow>(<mo>[^<]+</mo>)</mrow></msub>")
+_LOWERED = r'<mpadded voffset="-0.3em">\1</mpadded></msub>'
+"""Signs stand at half the height of letters, so that one below a letter would seem to stand beside it."""
 _ESCAPED = r"\_"
 """An underscore as TeX writes it, which the converter leaves in the names of members."""
 _MONOSPACE, _MEMBER = '<mtext mathvariant="monospace">', '<mtext class="member">'
@@ -79,6 +82,7 @@ def mathml(tex: str, *, inline: bool = False) -> str:
     words = _WORD.sub(r"\\text{", tex)
     grown = _FLOOR.sub(lambda side: f"{_GROWING[side[1]]}\\{side[0][1:].strip()} ", words)
     made = str(convert(grown, display="inline" if inline else "block"))
+    made = _SIGN_BELOW.sub(_LOWERED, made)
     return made.replace(_MIDDLE_DOT, _DOT_OPERATOR).replace(_ESCAPED, "_").replace(_MONOSPACE, _MEMBER)
 
 
