@@ -52,7 +52,7 @@ class IgnoresTheLoad(MinimalServer):
         return int(job.body["serving"]["minimum"])
 
 
-@near_miss("JOB-025", "JOB-027", "JOB-029", "JOB-031")
+@breaks("JOB-025", "JOB-027", "JOB-029", "JOB-031")
 class OneFewerThanTheLoadNeeds(MinimalServer):
     """A load is rounded down to whole replicas."""
 
@@ -93,7 +93,7 @@ class TheLoadIsNotTold(ToldOfReplicasOtherwise):
         return {member: value for member, value in replicas.items() if member not in {"load", "predicted"}}
 
 
-@near_miss("JOB-026")
+@breaks("JOB-026")
 class OneMoreIsWanted(ToldOfReplicasOtherwise):
     """The record tells that one more is wanted than there is to be."""
 
@@ -165,7 +165,7 @@ class NobodyGivesWay(MinimalServer):
         return
 
 
-@near_miss("JOB-029")
+@breaks("JOB-029")
 class GivesWayByOneTooMany(MinimalServer):
     """Jobs give up one device more than replicas are lacking."""
 

@@ -80,7 +80,7 @@ from mutants.trial import Trial, in_process
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
 FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold}
 """Requirements on figures."""
-BOUNDED = {"JOB-011", "JOB-016", "JOB-019"}
+BOUNDED = {"JOB-011", "JOB-016", "JOB-019", "JOB-024", "JOB-027"}
 """Requirements of the interface whose sentence bounds a number."""
 
 REQUESTS = reference_requests.requests(Random(1))
