@@ -122,7 +122,7 @@ def validity(text: str) -> timedelta:
     """A length of time, written as a number and one of m, h, d, w.
 
     Raises:
-        Refused: It is written otherwise, or is nought.
+        Refused: It is written otherwise, or is zero.
     """
     match = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text.strip())
     if match is None:

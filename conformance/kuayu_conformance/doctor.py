@@ -24,7 +24,7 @@ class Diagnosis:
     Attributes:
         subject: What was looked at.
         well: Whether a run can go on with it; None where it only limits what can be tested.
-        found: What was found.
+        observed: What was found.
         hint: What to do about it, empty where nothing is to be done.
     """
 

@@ -163,7 +163,7 @@ class Settings:
         profiles: Profiles that the target declares.
         operations: Operations that checks keep to, as ``METHOD /path``, where the run is about parts of profiles; None
             where it is about whole ones.
-        kept: Scores of windows that need not be played again.
+        score_store: Scores of windows that need not be played again.
         salt: What names follow from beside the nonce, so that those of an earlier run with it say nothing; empty in
             transcripts of before there was one, whose names also tell what they stand for.
         salts_all: Whether values follow from the salt as well: what has no figure need not be the same in two runs.
@@ -213,7 +213,7 @@ class Episode:
         naming: Those from which names are drawn, as far as these are not to be the same in two runs with one nonce.
         created: Paths of what was made, to be removed after the run, with the tenant that made it.
         exchanges: Every request, without its body, and its answer so far.
-        patience: Seconds that are waited for a change to show; nought once that was in vain.
+        patience: Seconds that are waited for a change to show; zero once that was in vain.
         behind: Why its world was given up, where it had to wait for answers.
         passed: Told how much of a long check is done: parts that are through, and all of them.
         truth: What was played and a figure needs, beside requests and answers, where the transcript keeps it.
@@ -329,7 +329,7 @@ class Episode:
     def branch(self, label: str) -> "Episode":
         """A part of this episode that may go on beside others, as long as none needs what came of another.
 
-        Its exchanges are counted from nought, and recorded under the name of this episode and the label.
+        Its exchanges are counted from zero, and recorded under the name of this episode and the label.
         """
         part = Episode(f"{self.name}/{label}", self.settings, self._source.branch(label))
         part._branch = part.name

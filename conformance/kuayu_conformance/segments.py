@@ -93,7 +93,7 @@ class Known:
 
     Attributes:
         said: What was asked and answered, in order.
-        before: State of the episode's random numbers at the begin.
+        before: State of the episode's random numbers at the beginning.
         after: The same at the end.
         value: What came of it.
     """

@@ -17,7 +17,7 @@ class StreamEvent:
     """One event of a stream.
 
     Attributes:
-        at: Unix time at which it was complete, in seconds, by the suite's clock.
+        received_at: Unix time at which it was complete, in seconds, by the suite's clock.
         id: Identifier that stood with it; empty where none did.
         kind: Type of the event.
         data: Its data.

@@ -78,7 +78,7 @@ class Target:
 def episode(source: Any, nonce: str = "nonce", run: str = "run", kept: KeptScores | None = None) -> Episode:
     """An episode of a quick run."""
     settings = Settings(nonce, run, False, frozenset(), {}, False)
-    return Episode("sch", replace(settings, kept=kept or settings.kept), source)
+    return Episode("sch", replace(settings, score_store=kept or settings.score_store), source)
 
 
 def first_that_fits(body: dict[str, Any]) -> dict[str, Any]:

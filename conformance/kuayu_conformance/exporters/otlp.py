@@ -65,7 +65,7 @@ class Point:
         instrument: What made it.
         attributes: Attributes of the point.
         value: What was read.
-        at: When, in milliseconds since 1970.
+        nanoseconds: When, in milliseconds since 1970.
         temporality: Of a sum.
         flags: Of the point.
     """

@@ -44,7 +44,7 @@ class Cell:
     Attributes:
         subject: Device name, or "" for the node.
         measure: Name of the measure.
-        at: Unix time in seconds.
+        instant: Unix time in seconds.
         truth: True value; None where there must be none; a state's name for states.
         tolerance: Largest difference that is still correct.
         counted: Whether it follows from two pages, not from one.
@@ -72,7 +72,7 @@ class Page:
     """A published page and what follows from it.
 
     Attributes:
-        at: Unix time in seconds at which it was true.
+        instant: Unix time in seconds at which it was true.
         capture: The form that it has.
         values: What is written into that.
         cells: What the target should hold of that instant once it has taken the page in order.
@@ -210,7 +210,7 @@ class PlayedExporter:
                     cells.append(self._counted(row, subject, series, instant, elapsed, values, reset=reset))
                 else:
                     cells.append(self._read_off(row, subject, series, instant, physical, values))
-        # Further series of mapped fields are written as nought, so that sums over series stay what is known.
+        # Further series of mapped fields are written as zero, so that sums over series stay what is known.
         written = {**dict.fromkeys(self._others, "0"), **values}
         written |= {part: written[whole] for part, whole in self.parts.items()}
         if blank:

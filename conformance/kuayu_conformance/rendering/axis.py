@@ -110,10 +110,10 @@ def within_reach(figure: float) -> bool:
 
 
 def _ratios(low: float, high: float) -> tuple[float, float]:
-    """Ends of an axis of fractions: from nought, to one, or both, by which of them the figures are near."""
+    """Ends of an axis of fractions: from zero, to one, or both, by which of them the figures are near."""
     if low > 0.5:  # noqa: PLR2004 - nearer to one
         return low - max(1.0 - low, _FINEST) * 2 * _MARGIN, 1.0
-    if high < 0.5:  # noqa: PLR2004 - nearer to nought
+    if high < 0.5:  # noqa: PLR2004 - nearer to zero
         return 0.0, max(high, _FINEST) * (1 + 2 * _MARGIN)
     return 0.0, 1.0
 

@@ -36,7 +36,7 @@ class Row:
         standing: Whether the bound lies on the right side of the threshold, the estimate alone, or neither.
         text: Estimate in words.
         bound_text: Bound in words, empty where there is none.
-        n: Observations; nought where they are not stated.
+        n: Observations; zero where they are not stated.
     """
 
     label: str

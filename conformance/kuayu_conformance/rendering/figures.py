@@ -76,7 +76,7 @@ class Unit:
 
 
 def unit_of(code: str, figures: Iterable[float]) -> Unit:
-    """Unit for a family of figures; dimensionless ones between nought and one are ratios."""
+    """Unit for a family of figures; dimensionless ones between zero and one are ratios."""
     family = list(figures)
     return Unit(
         code,

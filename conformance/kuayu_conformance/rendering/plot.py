@@ -73,7 +73,7 @@ class Field:
 
     @classmethod
     def from_nought(cls, points: Sequence[Point]) -> Self:
-        """Linear axes that hold nought."""
+        """Linear axes that hold zero."""
         across, up = zip(*points, strict=True)
         return cls(_from_nought(across), _from_nought(up, _HEADROOM), _HEIGHTS[PlotKind.lines])
 

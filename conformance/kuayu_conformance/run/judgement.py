@@ -119,8 +119,8 @@ def judge(
     """The report that follows from a transcript, the measurements and traces that it names, and nothing else.
 
     ``data`` is the folder of those that do not come with the suite; ``passed`` is told how much of a long check has
-    been judged: its name, parts that are through, and all of them. What is ``kept`` need not be computed again.
-    Several ``processes`` judge checks side by side, and then nobody is told what has ``passed``.
+    been judged: its name, parts that are through, and all of them. What ``score_store`` has need not be computed
+    again. Several ``processes`` judge checks side by side, and then nobody is told what has ``passed``.
 
     Raises:
         TranscriptError: The transcript lacks what every run begins with, or data that it names are not at hand.

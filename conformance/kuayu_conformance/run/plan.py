@@ -53,7 +53,7 @@ class Plan:
         traces: Job traces that it may use, by name, and the folder that they are in.
         begun_anew: How often each episode was begun anew, after the run had been broken off.
         excluded: Requirements that are left out whatever else is asked for, each with the reason that was given.
-        kept: Scores of simulated windows that are kept beside the transcript.
+        score_store: Scores of simulated windows that are kept beside the transcript.
         salted: Whether names follow from the run too, and not from the nonce alone.
         keeps_truth: Whether the transcript keeps what was played.
         without: Extras that were not installed when the run began, so that checks that need them were not made.

@@ -11,7 +11,7 @@ CONFIDENCE = 0.95
 
 
 def proportion_lower_bound(successes: int, trials: int, confidence: float = CONFIDENCE) -> float:
-    """Largest p that ``successes`` or more of ``trials`` refute at the one-sided confidence; nought without trials.
+    """Largest p that ``successes`` or more of ``trials`` refute at the one-sided confidence; zero without trials.
 
     Raises:
         ValueError: The counts contradict each other.

@@ -2,7 +2,7 @@
 
 Source: W. G. Cochran, "Sampling Techniques", 3rd ed. (1977), sections 6.3 to 6.5 and 6.10: the ratio of two totals, its
 variance by linearisation, strata apart. It is taken of the logarithm, as quotients of products are then no other case
-and no bound falls below nought. Degrees of freedom over strata: F. E. Satterthwaite, Biometrics Bulletin 2 (1946)
+and no bound falls below zero. Degrees of freedom over strata: F. E. Satterthwaite, Biometrics Bulletin 2 (1946)
 110-114.
 """
 
@@ -44,7 +44,7 @@ class _Bounded(ABC):
         return self._away(level, 1.0)
 
     def lower(self, level: float) -> float:
-        """One-sided lower bound, likewise; nought is the least."""
+        """One-sided lower bound, likewise; zero is the least."""
         return max(0.0, self._away(level, -1.0))
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Quotient(_Bounded):
     """A quotient of totals: the geometric mean over strata.
 
     Attributes:
-        estimate: The figure; infinite where a divisor is nought, nought where only the dividend is.
+        estimate: The figure; infinite where a divisor is zero, zero where only the dividend is.
         error: Standard error of its logarithm; infinite where a stratum has a single window.
         freedom: Degrees of freedom of that.
         n: Windows.

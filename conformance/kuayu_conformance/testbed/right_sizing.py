@@ -128,7 +128,7 @@ def slowed(given: Numbers, need: Numbers, use: Numbers, waits: Numbers) -> Numbe
     """Time on what is given ÷ time on what is needed.
 
     Args:
-        given: ``(n, 3)``, none below nought; who is given nothing of what it needs takes for ever.
+        given: ``(n, 3)``, none below zero; who is given nothing of what it needs takes for ever.
         need: ``(n, 3)``.
         use: ``(n, 3)``; the mean at full speed.
         waits: ``(n, 3)``; shares of the time that wait for each resource.
@@ -195,7 +195,7 @@ class Tasks:
 
     Attributes:
         kind: ``(n,)`` index into the kinds.
-        arrival: ``(n,)`` seconds from the begin of the window, rising.
+        arrival: ``(n,)`` seconds from the beginning of the window, rising.
         requested: ``(n, 3)``.
         need: ``(n, 3)``; more than this makes no task quicker.
         use: ``(n, 3)``; mean at full speed.
@@ -283,7 +283,7 @@ class Outcome:
 
     @property
     def completion(self) -> float:
-        """Finished ÷ all that came; nought where nothing did."""
+        """Finished ÷ all that came; zero where nothing did."""
         return self.finished / self.arrived if self.arrived else 0.0
 
 

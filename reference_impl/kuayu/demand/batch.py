@@ -83,7 +83,7 @@ def _key(training: Training) -> Hashable:
 
 
 def _columns(alike: Sequence[T]) -> T:
-    """Dataclasses of one sort as one whose numbers are columns, N; flags and a window of nought stay what they are."""
+    """Dataclasses of one sort as one whose numbers are columns, N; flags and a window of zero stay what they are."""
     table = copy(alike[0])
     for name, first in vars(table).copy().items():
         values = [getattr(part, name) for part in alike]

@@ -140,7 +140,7 @@ def _points(shares: Floats, count: int) -> Floats:
 
 
 def _fitted(given: Floats, needed: Floats) -> tuple[Floats, Floats]:
-    """Powers by least squares of logarithms, drawn a little towards nought, and c of records that were held back."""
+    """Powers by least squares of logarithms, drawn a little towards zero, and c of records that were held back."""
     logs, target, fold = np.log(given), np.log(needed), np.arange(len(given)) % FOLDS
     missed = np.empty(len(given))
     for number in range(FOLDS):

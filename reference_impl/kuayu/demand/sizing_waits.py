@@ -50,7 +50,7 @@ class Waits:
     factor: float
 
     def slower(self, resource: int, over: Floats) -> Floats:
-        """By how much longer a task runs that has the part 1/over of what it needs at its peak; nought where enough."""
+        """By how much longer a task runs that has the part 1/over of what it needs at its peak; zero where enough."""
         return self.factor * _slower(over, float(self.usual[resource]), self.share[resource])
 
 

@@ -421,7 +421,7 @@ class _Looked:
         values: Without gaps and without what stands alone, L.
         told: As told, not a number where a value is missing, L.
         ahead: Steps of each horizon after the last value, T.
-        fresh: Its last value is taken for the begin of something new.
+        fresh: Its last value is taken for the beginning of something new.
         doubt: Chance that this is right, and not the other one of two.
     """
 

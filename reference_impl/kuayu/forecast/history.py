@@ -80,7 +80,7 @@ def replayed(past: Past, ahead: int, columns: Whole, *, fresh: bool = False) -> 
         past: Series that were observed.
         ahead: Steps after the last value, one at least.
         columns: Instants of the past, K.
-        fresh: The last value is taken for the begin of something new, of which history knows nothing.
+        fresh: The last value is taken for the beginning of something new, of which history knows nothing.
 
     Returns:
         Quantiles at the network's levels, S × Q, and medians at the columns, S × K.
@@ -311,7 +311,7 @@ def _weights(losses: Floats, alike: Sequence[Floats], cases: float, competes: Fl
 
 
 def _mean(losses: Floats) -> Floats:
-    """Means of the losses that are known, S × E; nought where none is."""
+    """Means of the losses that are known, S × E; zero where none is."""
     known = ~np.isnan(losses)
     means: Floats = np.where(known, losses, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     return means

@@ -108,7 +108,7 @@ class Cleaned:
     Attributes:
         values: With the level around them in place of excursions, L.
         doubtful: Readings at its end that may be an error.
-        chance: How likely that is, or, where there are none, that a new level goes on as history has it; nought where
+        chance: How likely that is, or, where there are none, that a new level goes on as history has it; zero where
             nothing is new.
     """
 
@@ -290,7 +290,7 @@ class Past:
 
     @cached_property
     def changed(self) -> Whole:
-        """Column of the last change up to a column, nought where there was none, S × L."""
+        """Column of the last change up to a column, zero where there was none, S × L."""
         columns = np.where(self._moves != 0, np.arange(self.length), 0)
         columns_changed: Whole = np.maximum.accumulate(columns, axis=1)
         return columns_changed
@@ -303,7 +303,7 @@ class Past:
             origins: Columns, N.
 
         Returns:
-            Both S × N; the movement is never nought.
+            Both S × N; the movement is never zero.
         """
         moved = np.abs(self.values[:, ahead:] - self.values[:, :-ahead]) if ahead < self.length else self.values[:, :0]
         upto = np.maximum(origins - ahead + 1, 0)
@@ -343,7 +343,7 @@ class Past:
         return means
 
     def season(self, ahead: int, origins: Whole, period: float) -> tuple[Floats, Floats]:
-        """What a series did over as many steps one period ago, S × N, and one where that is known, else nought."""
+        """What a series did over as many steps one period ago, S × N, and one where that is known, else zero."""
         back = round(period / self.step)
         half = max(1, ahead // 2)
         then = origins - back
@@ -447,7 +447,7 @@ def _between(values: Floats, before: int, after: int, step: float) -> Floats:
 
 
 def _excursions(values: Floats) -> tuple[Floats, Whole]:
-    """Height and length of the excursion that begins at each place, S × L; nought where none does."""
+    """Height and length of the excursion that begins at each place, S × L; zero where none does."""
     heights, lengths = np.zeros(values.shape), np.zeros(values.shape, dtype=np.int64)
     for length in range(BRIEF, 0, -1):
         if values.shape[1] < length + 2:

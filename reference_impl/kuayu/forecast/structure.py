@@ -162,7 +162,7 @@ class Foreseen:
         arrivals: How many such come over each horizon, T.
         shape: Of the gamma distribution by which that varies, T; the less, the more come in groups.
         announced: Devices of those known to come within each horizon, T.
-        sharpness: How much of what jobs will do is known, T: one where each surely leaves or stays, nought where any
+        sharpness: How much of what jobs will do is known, T: one where each surely leaves or stays, zero where any
             may leave at any time.
     """
 
@@ -193,7 +193,7 @@ def foresee(
         quantities: What each counts, one of QUANTITIES.
         crowd: All jobs.
         jobs: Numbers of those that count for each.
-        then: Seconds from now of its last value, not above nought.
+        then: Seconds from now of its last value, not above zero.
         after: Seconds from now, T.
     """
     members_of = list(jobs)
@@ -271,10 +271,10 @@ def shifts(
 
 
 WIDEST = 5.0
-"""Widest side in logarithms; an interval from nought would be wider than any."""
+"""Widest side in logarithms; an interval from zero would be wider than any."""
 
 MIN_DISTANCE = 1e-4
-"""A coverage closer to nought or one than this says nothing of a width."""
+"""A coverage closer to zero or one than this says nothing of a width."""
 
 
 @dataclass(frozen=True)
@@ -305,7 +305,7 @@ class Spans:
         return Spans(median, *sides)
 
     def within(self, seconds: Floats) -> Floats:
-        """Chance that a period is over after so many seconds, N × T for seconds of N × T; nought before nought."""
+        """Chance that a period is over after so many seconds, N × T for seconds of N × T; zero before zero."""
         median, below, above = self.median[:, None], self.below[:, None], self.above[:, None]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             far = np.log(np.maximum(seconds, 0.0) / median)
@@ -375,7 +375,7 @@ class Standing:
 
 
 def remaining(standing: Standing, jobs: Whole, levels: Floats) -> Floats:
-    """Seconds that jobs still wait, at levels of their distributions: J × L for L or J × L levels; nought elsewhere."""
+    """Seconds that jobs still wait, at levels of their distributions: J × L for L or J × L levels; zero elsewhere."""
     exposure, starts = standing.exposure[jobs, None], standing.starts[jobs, None]
     with np.errstate(over="ignore"):
         still = exposure * np.expm1(-np.log1p(-levels) / starts)
@@ -576,7 +576,7 @@ def _sharpness(crowd: Crowd, members: _Members) -> Floats:
 
 
 def _laid(values: Floats, spread: Spread) -> Spread:
-    """The distribution whose points have been moved to other values, none below nought."""
+    """The distribution whose points have been moved to other values, none below zero."""
     mass = np.zeros((len(values), int(np.ceil(values.max() / spread.unit)) + 1))
     for row, places, weight in zip(mass, values, spread.mass, strict=True):
         np.add.at(row, np.round(places / spread.unit).astype(np.int64), weight)

@@ -33,7 +33,7 @@ FAR_VISITORS = 14.0
 """The same above the mean of visitors, whose numbers have longer tails."""
 
 SURE = 1e-12
-"""A chance that is closer to nought or to one is taken for it."""
+"""A chance that is closer to zero or to one is taken for it."""
 
 MAX_NUMBERS = 400_000
 """Most numbers in a table of characteristic functions."""

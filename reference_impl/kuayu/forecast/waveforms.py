@@ -69,7 +69,7 @@ def interval(cases: Floats, coverage: float) -> tuple[float, float]:
 
 
 def _ends(job: "documents.ForeseenJob", run: float, count: int, number: int) -> Floats:
-    """Seconds from its begin after which each period of a job ends, in cases in which it is there now, K × C."""
+    """Seconds from its beginning after which each period of a job ends, in cases in which it is there now, K × C."""
     spans = Spans.of([period["duration"] for period in job["periods"]])
     length = len(spans.median)
     middles = (np.arange(count) + 0.5) / count

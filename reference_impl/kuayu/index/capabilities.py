@@ -45,7 +45,7 @@ value strays from the others by one half.
 
 
 def sheet_of(device: IndexedDevice) -> Floats:
-    """Natural logarithms of a device's capabilities, NaN where absent; nought, which has none, counts as one."""
+    """Natural logarithms of a device's capabilities, NaN where absent; zero, which has none, counts as one."""
     peaks = device.peak_matrix_throughput
     values = [None if peaks is None else getattr(peaks, name) for name in FORMATS]
     values += [device.accelerator_memory_bandwidth, device.scale_out_bandwidth]
@@ -58,7 +58,7 @@ class Sheets:
 
     Attributes:
         logs: D × len(SHEET).
-        variance: Variance of each value, nought where it is stated; D × len(SHEET).
+        variance: Variance of each value, zero where it is stated; D × len(SHEET).
     """
 
     logs: Floats
@@ -66,7 +66,7 @@ class Sheets:
 
 
 def usual(sheets: Floats) -> Floats:
-    """Mean of each column over the sheets that state it, nought where none does; shape (len(SHEET),)."""
+    """Mean of each column over the sheets that state it, zero where none does; shape (len(SHEET),)."""
     known = np.isfinite(sheets)
     total: Floats = np.where(known, sheets, 0.0).sum(axis=0)
     return np.asarray(total / np.maximum(known.sum(axis=0), 1))
@@ -120,7 +120,7 @@ class Levels:
     """Logarithms of capabilities, term by term.
 
     Attributes:
-        logs: Devices × tasks × len(TERMS); nought for *fixed*.
+        logs: Devices × tasks × len(TERMS); zero for *fixed*.
         variance: Variance of what was not stated, same shape.
         chosen: Number format that each device would take for each task; devices × tasks.
     """

@@ -66,7 +66,7 @@ class Predicted:
     covariances: Floats
 
     def own_covariance(self, calibration: Calibration, row: int, columns: list[int], *, lend: bool) -> Floats:
-        """Covariance of some cells of one device given the tasks' parameters; nought where they are known."""
+        """Covariance of some cells of one device given the tasks' parameters; zero where they are known."""
         chosen = part(self.held, np.array([row]))
         cells = chosen.columns(columns)
         _, shares = cells.times(calibration.demands, self.factors[[row]][:, columns])

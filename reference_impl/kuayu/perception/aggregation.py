@@ -109,7 +109,7 @@ def _reduced(reduce: Callable[[Sequence[float]], float], quantities: Sequence[Qu
 
 
 def _ratio_of_sums(measure: Measure, parts: Sequence[Values]) -> Value | None:
-    """Σ numerator ÷ Σ denominator over the parts that have both as numbers; None where the divisor is nought."""
+    """Σ numerator ÷ Σ denominator over the parts that have both as numbers; None where the divisor is zero."""
     names = (measure.numerator or "", measure.denominator or "")
     both = [(part[names[0]], part[names[1]]) for part in parts if names[0] in part and names[1] in part]
     above, below = (_reduced(_total, [pair[side].quantity for pair in both]) for side in (0, 1))

@@ -2,7 +2,7 @@
 
 Rules (clause on expositions):
 
-* gauge: field × factor; present: one where the field is not nought; state: what the map gives for the value, unknown
+* gauge: field × factor; present: one where the field is not zero; state: what the map gives for the value, unknown
   where it gives nothing.
 * increase and rate compare a series with its own previous value (:mod:`kuayu.perception.counters`). A series seen for
   the first time, or not later than before, gives nothing, and no rate is taken over less than half a second.

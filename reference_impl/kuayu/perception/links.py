@@ -9,7 +9,7 @@ Round-trip time, from the surest to the least sure:
    California, 1994; the middle of both bounds is the N* heuristic).
 3. Distance: time in fibre over the great circle, times how much longer paths are than that.
 
-No round trip takes no time: a measured nought says nothing, and is left out.
+No round trip takes no time: a measured zero says nothing, and is left out.
 
 Bandwidth is, in logarithms, what the sender gives plus what the receiver takes plus a share of the round-trip time;
 least squares with shrinkage, so that an end of which little is known counts as an average one. On real links between

@@ -303,5 +303,5 @@ def shown(entries: Sequence[Any], most: int = 5) -> str:
 
 
 def part(demand: "documents.TrainingDemand", name: str) -> float:
-    """Bytes of a part of memory; nought where it is not told."""
+    """Bytes of a part of memory; zero where it is not told."""
     return float(sum(row["size"] for row in demand["memory_parts"] if row["part"] == name))

@@ -114,7 +114,7 @@ class RunPrediction:
         high: Upper end of its interval.
         memory: Bytes of the fullest accelerator.
         fits: Whether the service says that it can run.
-        yardstick: Seconds of 6 FLOP for each active parameter and token at the constant utilisation of other sources.
+        baseline: Seconds of 6 FLOP for each active parameter and token at the constant utilisation of other sources.
     """
 
     run: Run
@@ -421,7 +421,7 @@ class RunDemands:
     """What the service said of every run, and what it did not answer.
 
     Attributes:
-        told: Runs whose source was left out.
+        predictions: Runs whose source was left out.
         refused: Questions about them.
         apart: Runs of which all sources of the same team were left out; reported only.
     """

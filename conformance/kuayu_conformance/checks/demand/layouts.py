@@ -42,7 +42,7 @@ class Question:
     Attributes:
         body: What was asked.
         answer: The exchange.
-        told: The report.
+        report: The report.
         again: How cases of the same strategies were answered; None where there were no layouts.
         demands: Rows of that by layout; empty where it is no report of these cases.
     """

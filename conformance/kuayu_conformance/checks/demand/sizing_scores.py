@@ -59,7 +59,7 @@ class SizedWindow:
 
     Attributes:
         four: Deployed tasks, completion rate, mean shares of devices and memory that were put to use.
-        held: Mean shares of devices, cores and memory that were given away.
+        holdings: Mean shares of devices, cores and memory that were given away.
         arrived: Tasks that came.
         died: Runs that memory ended.
         lost: Seconds of them.

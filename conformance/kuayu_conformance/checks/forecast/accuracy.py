@@ -220,7 +220,7 @@ def _fan(rows: Sequence[Row]) -> ReportPlot:
 
 
 def _agreement(rows: Sequence[Row]) -> ReportPlot:
-    """Expected against what came; the axes are logarithmic, so that nought is not drawn."""
+    """Expected against what came; the axes are logarithmic, so that zero is not drawn."""
     drawn = [row for row in rows if row.truth > 0.0 and row.expected > 0.0]
     series = []
     for label in dict.fromkeys(row.domain for row in drawn):

@@ -85,7 +85,7 @@ class Training:
 
     @property
     def right(self) -> list[float]:
-        """One for each step that is judged where the phase is right, else nought."""
+        """One for each step that is judged where the phase is right, else zero."""
         return [float(answer.phase == label) for answer, label in zip(self.spread, self.labels, strict=True)]
 
     @property
@@ -104,7 +104,7 @@ class Training:
     def delay(self, phase: str) -> float | None:
         """Steps from the true begin of a phase until it, or a later one, is told and stays, over those of the begin.
 
-        Less than nought where that was too early; None where it never is.
+        Less than zero where that was too early; None where it never is.
         """
         begin = self.truth.fast if phase == FAST else self.truth.stable
         if begin is None:
@@ -136,7 +136,7 @@ def always_stable(training: Training) -> list[str]:
 
 
 def accuracy(trainings: Iterable[Training], recogniser: Recogniser = recognised_phases, *, far: bool = False) -> float:
-    """Share of judged steps that are right; of those away from switches where ``far``. Nought where there are none."""
+    """Share of judged steps that are right; of those away from switches where ``far``. Zero where there are none."""
     rows = [
         label == phase
         for training in trainings
@@ -156,7 +156,7 @@ def confusion(trainings: Iterable[Training], recogniser: Recogniser = recognised
 
 
 def f1(counts: Confusion, phase: str) -> float:
-    """2 TP/(2 TP + FP + FN) of a phase; nought where it neither is nor is told."""
+    """2 TP/(2 TP + FP + FN) of a phase; zero where it neither is nor is told."""
     of = sum(count for (label, _), count in counts.items() if label == phase)
     said = sum(count for (_, other), count in counts.items() if other == phase)
     return 2 * counts.get((phase, phase), 0) / max(1, of + said)
@@ -283,7 +283,7 @@ def _picture(how: str, training: Training) -> ReportPlot:
 
 
 def _staircase(label: str, steps: Sequence[int], phases: Sequence[str]) -> PlotSeries:
-    """Phases as numbers, with both ends of each switch; what is no phase is nought."""
+    """Phases as numbers, with both ends of each switch; what is no phase is zero."""
     points = list(_corners(steps, [PHASES.index(phase) + 1 if phase in PHASES else 0 for phase in phases]))
     return PlotSeries(label=label, x=[x for x, _ in points], y=[y for _, y in points])
 

@@ -44,7 +44,7 @@ def gathered(parts: Iterable[tuple[Hashable, float, float]]) -> Totals:
 
 
 def ratio(totals: Totals) -> float:
-    """The ratio itself; nought over nought is nought."""
+    """The ratio itself; zero over zero is zero."""
     over, under = sum(totals[0]), sum(totals[1])
     return over / under if under else (0.0 if over == 0.0 else float("inf"))
 
@@ -95,7 +95,7 @@ class Row:
     Attributes:
         world: Number of the world.
         day: Day of the world on which it was made; with the world it makes a block.
-        at: Hours since the begin of the world at which the forecast value is seen.
+        hour: Hours since the beginning of the world at which the forecast value is seen.
         domain: Label of the domain, which the service does not know.
         part: ``domain``, ``tenant``, ``training``, ``held``, ``waiting`` or ``submitted``.
         tenant: Number of the tenant; -1 where it is of all.
@@ -208,7 +208,7 @@ def _came(
 
 
 def _day(step: int) -> int:
-    """Day of a world, counted from its begin, in which a step lies."""
+    """Day of a world, counted from its beginning, in which a step lies."""
     return int((step * STEP) // DAY)
 
 

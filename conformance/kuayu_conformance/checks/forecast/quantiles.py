@@ -220,7 +220,7 @@ def deviation(rows: Sequence[Row]) -> float:
 def _bounds_of_cover(rows: Sequence[Row]) -> tuple[Floats, Floats]:
     """By row and level, the least and the most that a case counts as one that does not exceed the quantile.
 
-    It is one or nought but where what came is the quantile, in whole devices. Then the forecast lays some probability
+    It is one or zero but where what came is the quantile, in whole devices. Then the forecast lays some probability
     on that number, and the case is worth the part of it that lies below the level; its ends are between two levels
     each, which leaves a least and a most.
     """

@@ -169,7 +169,7 @@ class WaveformAnswer:
 
     Attributes:
         jobs: Trainings as they are to be laid.
-        asked: Question and answer.
+        exchange: Question and answer.
         seed: Of the suite's own cases.
     """
 

@@ -59,7 +59,7 @@ class AccountRuns:
     Attributes:
         accounts: Names of the accounts.
         account_of: Account of each job, by name.
-        turns: Jobs that waited, in the order in which they were started.
+        runs: Jobs that waited, in the order in which they were started.
         records: Jobs in the end, by name.
         closing: Accounts when nothing ran any more.
         later: Accounts a while after that.

@@ -112,7 +112,7 @@ class Reading:
     Attributes:
         job: Whose log.
         limit: Lines of a page at most.
-        since: How many moments had been when its cursor was given; nought where it begins at the beginning.
+        since: How many moments had been when its cursor was given; zero where it begins at the beginning.
         until: How many had been when it was read.
         pages: The answers.
     """
@@ -608,7 +608,7 @@ def request_of(name: str, devices: int | Json = DEVICES) -> Json:
 
 
 def attempt_of(action: Mapping[str, Any]) -> int:
-    """Attempt that an action of kind start is about; nought where it does not say."""
+    """Attempt that an action of kind start is about; zero where it does not say."""
     run = action.get("run")
     attempt = run.get("attempt") if isinstance(run, dict) else None
     return attempt if isinstance(attempt, int) else 0

@@ -34,7 +34,7 @@ class Stratum:
         exporter: Which exporter was played.
         trap: What was done to its pages.
         cells: What should be held.
-        found: What is held, by subject and instant in milliseconds.
+        samples: What is held, by subject and instant in milliseconds.
         answer: The last answer that told.
     """
 

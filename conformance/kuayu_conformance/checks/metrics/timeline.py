@@ -45,7 +45,7 @@ class Track:
         self.values = [value]
 
     def add(self, instant: float, value: Any) -> None:
-        """From ``at`` on another value is shown, if it is another."""
+        """From ``instant`` on another value is shown, if it is another."""
         if value != self.values[-1]:
             self.instants.append(instant)
             self.values.append(value)

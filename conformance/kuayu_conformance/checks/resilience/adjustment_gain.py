@@ -104,7 +104,7 @@ class AdjustmentExchange:
     """A question, and what was heard on it.
 
     Attributes:
-        at: Seconds from the begin of the window.
+        instant: Seconds from the beginning of the window.
         changed: What had changed by the question.
         calm: Whether all was calm by it.
         named: Triggers of the answer.
@@ -125,9 +125,9 @@ class AdjustmentWindow:
     Attributes:
         names: Of its domains, by number.
         answers: Adjustments that the service answered with.
-        heard: Questions in the order of time.
+        exchanges: Questions in the order of time.
         scores: By adjuster.
-        film: Of one of its jobs, to be shown.
+        trace: Of one of its jobs, to be shown.
     """
 
     names: tuple[str, ...]

@@ -76,7 +76,7 @@ def wholly_taken(builder: AdjustmentRequestBuilder) -> "documents.AdjustmentRequ
 
 
 def levels_of_nought(builder: AdjustmentRequestBuilder) -> "documents.AdjustmentRequest":
-    """Loads and latencies were nought: one of each still is, others are not."""
+    """Loads and latencies were zero: one of each still is, others are not."""
     one, two, three, four = builder.domains
     builder.loads |= {one: 0.0, four: 0.0}
     builder.delays |= {(one, two): 0.0, (two, three): 0.0}
@@ -85,7 +85,7 @@ def levels_of_nought(builder: AdjustmentRequestBuilder) -> "documents.Adjustment
 
 
 def come_to_nought(builder: AdjustmentRequestBuilder) -> "documents.AdjustmentRequest":
-    """A load and all latencies come to nought."""
+    """A load and all latencies come to zero."""
     one, two, three, _ = builder.domains
     jobs = [builder.job([one, two]), builder.many_rounds([three, one, two])]
     return builder.request(jobs, loads={one: 0.0}, delays=dict.fromkeys(builder.delays, 0.0))

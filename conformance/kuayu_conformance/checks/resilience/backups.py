@@ -42,7 +42,7 @@ _SLACK = 1e-3
 """Relative: by how much sums over copies may be above what there is."""
 
 _NOTHING = 1e-300
-"""Below this, a risk may come out as nought."""
+"""Below this, a risk may come out as zero."""
 
 Way = tuple[str, str]
 """Source and target of a link."""

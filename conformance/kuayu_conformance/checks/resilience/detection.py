@@ -67,7 +67,7 @@ class Response:
     Attributes:
         fault: Identifier of the fault.
         domain: The domain that is asked.
-        at: Unix time at which the answer that holds it had come.
+        fetched_at: Unix time at which the answer that holds it had come.
     """
 
     fault: str
@@ -304,7 +304,7 @@ class Telling:
     Attributes:
         fault: Its identifier.
         subject: Its kind and what it is about.
-        at: Unix time at which the event had come.
+        told_at: Unix time at which the event had come.
         cleared: When the event had come that it is over; infinite where none has.
     """
 
@@ -321,8 +321,8 @@ class Outcome:
     Attributes:
         incident: The incident.
         telling: How it was told; None where it was not.
-        told_s: Seconds from its begin until then; nought where that was earlier, infinite for never.
-        responded_s: Seconds from its begin until all actions could be fetched, likewise; infinite after ``TOLD`` s.
+        told_s: Seconds from its beginning until then; zero where that was earlier, infinite for never.
+        responded_s: Seconds from its beginning until all actions could be fetched, likewise; infinite after ``TOLD`` s.
             None where nothing has to be done.
         acting_s: Seconds from the telling until then; None where there is no such time.
     """

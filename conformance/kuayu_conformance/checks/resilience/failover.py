@@ -1,6 +1,6 @@
 """Jobs whose nodes fail: how soon they are whole again, and how long no new step is made: RES-003 and RES-004.
 
-The service is asked for a backup plan at the begin of a window (:mod:`kuayu_conformance.testbed.recovery`), and for
+The service is asked for a backup plan at the beginning of a window (:mod:`kuayu_conformance.testbed.recovery`), and for
 failover plans 3 s after each fault and every ten seconds while a job is not whole, every minute once nothing has
 happened for five; the suite holds and carries out what is sound of them. What is not over at the end of a window counts
 as without end.

@@ -117,7 +117,7 @@ class Look:
     """Faults and open actions at one time.
 
     Attributes:
-        at: Unix time at which all of it was there.
+        instant: Unix time at which all of it was there.
         faults: Pages of the listing of faults.
         actions: Open actions of each domain, by its name; they were asked for after the faults.
     """
@@ -153,7 +153,7 @@ class FaultSighting:
 
     Attributes:
         fault: As it was listed last.
-        told: Unix time of the look that showed it first.
+        told_at: Unix time of the look that showed it first.
         cleared: That of the look that showed it cleared first; infinite where none did.
         answer: The page that showed it first.
     """

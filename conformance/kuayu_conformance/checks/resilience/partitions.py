@@ -80,7 +80,7 @@ class Look:
         number: Which allocation of the story.
         wanted: Phases that it may be in.
         answer: The record.
-        turns: Turns that had been taken by then.
+        transitions: Turns that had been taken by then.
     """
 
     what: str
@@ -98,7 +98,7 @@ class JobHistory:
         kind: Of the story, in a word.
         jobs: Job of each allocation, as a rule the same.
         shares: Domains of each placement.
-        turns: What domains really did, in order.
+        transitions: What domains really did, in order.
         looks: Allocations that were looked at, in order.
         lost: Answers to domains that said that they had let go by themselves.
     """
@@ -119,7 +119,7 @@ class Domain:
         site: Its books.
         skew: Seconds by which its clock is off.
         rate: Its seconds in one second.
-        asked: When it sent the last request for open actions of which the answer reached it.
+        last_request: When it sent the last request for open actions of which the answer reached it.
         leases: Seconds of the lease of what it runs, by action.
         unheard: Results that were kept back.
         lost: What it let go of by itself and has not told, by action.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 INTERVAL, MEASURED = 10.0, 12
 
 Place = tuple[int, int]
-"""A replica, and which of its nodes, both counted from nought."""
+"""A replica, and which of its nodes, both counted from zero."""
 
 FAILED: Json = {"condition": "failed"}
 UNREACHABLE: Json = {"condition": "unreachable"}
@@ -124,9 +124,9 @@ class Standing:
 
     Attributes:
         job: Of the request.
-        held: Its nodes, by replica.
+        nodes_by_replica: Its nodes, by replica.
         nodes: All nodes, by id.
-        ways: Source and target of links that are up.
+        links_up: Source and target of links that are up.
     """
 
     job: "documents.ProtectedJob"

@@ -45,8 +45,8 @@ class StreamNeed:
         stream: Of the request.
         least: Bytes below which two places are the same.
         ranges: What is missing, with what is abandoned, rising and apart.
-        ways: Domains with a link to the target, and whether it is up.
-        room: Bytes that the target has room for.
+        links_up: Domains with a link to the target, and whether it is up.
+        capacity: Bytes that the target has room for.
         local_slots: What the plan gives to local data, if that is rising and there are as many; else None.
     """
 
@@ -171,7 +171,7 @@ def _slots(stream_need: StreamNeed, begin: float) -> set[int]:
 
 
 def _free(local_slots: tuple[int, ...], number: int) -> int:
-    """The slot of that number, from nought, among those that local data do not take."""
+    """The slot of that number, from zero, among those that local data do not take."""
     slot = number
     for entry in local_slots:
         if entry > slot:

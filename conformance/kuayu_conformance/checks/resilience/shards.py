@@ -55,7 +55,7 @@ class Fall:
 
 
 def fall(windows: Sequence[ShardWindow], measure: str, seed: str) -> Fall:
-    """Fall of a measure against fixed shards on demand, whose share is never nought: every request takes its latency.
+    """Fall of a measure against fixed shards on demand, whose share is never zero: every request takes its latency.
 
     Raises:
         ValueError: There is no window.

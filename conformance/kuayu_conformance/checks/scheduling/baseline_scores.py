@@ -249,5 +249,5 @@ def bounds_of(scenario: Scenario, members: Cohort) -> dict[str, float]:
 
 
 def _least(scenario: Scenario, jobs: Sequence[Job]) -> float:
-    """Seconds below which no policy brings the mean period of some jobs; nought of none."""
+    """Seconds below which no policy brings the mean period of some jobs; zero of none."""
     return periods(needs(scenario.topology, scenario.workload, scenario.law, jobs)).least if jobs else 0.0

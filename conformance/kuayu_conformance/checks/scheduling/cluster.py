@@ -159,7 +159,7 @@ class ClusterState:
         return Load(tuple(self.job(spec) for spec in specs), dict(map(self.data, specs)))
 
     def bandwidth(self, source: str, target: str) -> float:
-        """Bits a second from one domain to another; infinite at home, nought without a way."""
+        """Bits a second from one domain to another; infinite at home, zero without a way."""
         return float(self._available[self._numbers[source], self._numbers[target]])
 
     def tariff(self, source: str, target: str) -> float:

@@ -44,7 +44,7 @@ class AllocationScenario:
     Attributes:
         kind: In a word.
         body: What is put.
-        trouble: What goes otherwise than well.
+        faults: What goes otherwise than well.
         committed: Which of the placements is to be committed in the end; None where it is to be refused.
         called_off: Whether it is deleted while its domains are being asked.
     """
@@ -71,10 +71,10 @@ class SettledAllocation:
     """What became of an allocation.
 
     Attributes:
-        script: What was to happen.
+        scenario: What was to happen.
         put: Answer to putting it.
         again: Answer to putting it again, where that was done.
-        deeds: Steps that domains have carried out or were shown, in order.
+        steps: Steps that domains have carried out or were shown, in order.
         record: How it stood when all was settled.
         taken: Devices that domains had taken then, by domain.
         promised: Devices that they had promised or taken then, by domain.

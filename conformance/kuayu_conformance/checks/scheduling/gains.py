@@ -374,7 +374,7 @@ class GainWindows:
         plan: What was to be played.
         windows: Windows that were played to the end, by cell; none where the service gave no answers.
         grid: Windows by load; none likewise.
-        asked: How often the service was asked.
+        requests: How often the service was asked.
         bad_answers: How often it gave no answer.
         bad: One of these, if it is known.
         pictures: A window of the reference cell, drawn; none in a quick run.

@@ -63,10 +63,10 @@ class InterruptionState:
         what: In words.
         speeds: Of both domains' devices; the reference device's is one.
         devices: Of both.
-        held: Who runs.
+        running: Who runs.
         needs: Devices that a job of ten minutes waits for, if there is one.
         priority: That job's.
-        room: Whether it has to be made room for.
+        freeable: Whether it has to be made room for.
     """
 
     what: str
@@ -83,7 +83,7 @@ class Interruption:
     """What became of those who ran, in their order: verb and devices that each goes on with.
 
     Attributes:
-        scene: Where.
+        scenario: Where.
         verbs: Verb, or None of one that is left alone.
         left: Devices that each goes on with.
         starts: Whether the job that waits starts at once.

@@ -61,8 +61,8 @@ class SustainedLoad:
     """What a policy sustains.
 
     Attributes:
-        load: Highest load, as a multiple of the reference load; nought where it is below the grid.
-        utilisation: Work over capacity there; nought where it is below the grid.
+        load: Highest load, as a multiple of the reference load; zero where it is below the grid.
+        utilisation: Work over capacity there; zero where it is below the grid.
         floor: The same, or utilisation at the lowest load where it is below the grid: what counts for whoever is
             compared with.
         beyond: Whether it sustains the highest load of the grid, and might more.
@@ -163,7 +163,7 @@ def _crossing(slack: Floats) -> Floats:
     The first load counts at which it does not hold, even if luck makes a higher one look better.
 
     Args:
-        slack: By sample and load; below nought where the criterion does not hold.
+        slack: By sample and load; below zero where the criterion does not hold.
     """
     fails = slack < 0.0
     first = np.where(fails.any(axis=1), fails.argmax(axis=1), slack.shape[1])
@@ -257,7 +257,7 @@ class Kpis:
     """All of them.
 
     Attributes:
-        held: By requirement.
+        verdicts: By requirement.
         everyone: Gain in the training period of all jobs that train.
         large: Likewise of those of at least eight devices; None where there are none.
         short: Sources whose own gain in the training period is below the least.
@@ -346,7 +346,7 @@ def below_least(stratum: Sequence[Window], level: float) -> bool:
 
 
 def claimed(kpis: Kpis) -> GainVerdict:
-    """SCH-005 as far as it may be claimed: its bound counts as nought until the other two are proven.
+    """SCH-005 as far as it may be claimed: its bound counts as zero until the other two are proven.
 
     Cost alone is easily saved, by never moving anything; and where B1's traffic costs next to nothing a share of it
     means nothing.

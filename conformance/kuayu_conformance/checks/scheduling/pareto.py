@@ -43,7 +43,7 @@ class Solution:
 
     Attributes:
         stated: The ends that it states.
-        found: The ends that it really has; infinite where it cannot be carried out.
+        ends: The ends that it really has; infinite where it cannot be carried out.
         faults: Why it cannot.
     """
 
@@ -159,7 +159,7 @@ def hypervolume(points: Sequence[Ends], ends: Sequence[Ends]) -> float:
 
     It is measured from a tenth beyond the worst ends of the exact front (E. Zitzler, L. Thiele, "Multiobjective
     evolutionary algorithms", IEEE Transactions on Evolutionary Computation 3, 1999); from a whole unit beyond an end
-    that is nought everywhere.
+    that is zero everywhere.
     """
     corner = tuple(
         max(end) + 0.1 * (max(end) - min(end)) + _HAIR * max(end) or 1.0 for end in zip(*points, strict=True)
@@ -177,7 +177,7 @@ def _area(points: Sequence[Ends], corner: Sequence[float]) -> float:
 
 
 def distance(points: Sequence[Ends], ends: Sequence[Ends]) -> float:
-    """IGD+: how far schedules are from points of the exact front on average, in parts of its extent; nought is best.
+    """IGD+: how far schedules are from points of the exact front on average, in parts of its extent; zero is best.
 
     Only what is worse counts (H. Ishibuchi et al., "Modified distance calculation in generational distance and inverted
     generational distance", EMO 2015).

@@ -50,7 +50,7 @@ class Group:
 
     @classmethod
     def of(cls, jobs: Iterable[JobScore]) -> Self:
-        """Sums over some jobs; figures of none are nought."""
+        """Sums over some jobs; figures of none are zero."""
         selected = list(jobs)
         return cls(
             len(selected),
@@ -80,7 +80,7 @@ class Score:
         unfinished: Jobs whose period is imputed in part.
         work: Work that was done in the time of the window.
         capacity: Work that could have been done in it.
-        queued: Work waiting at its end over that at its begin, in days of the capacity.
+        queued: Work waiting at its end over that at its beginning, in days of the capacity.
         price: For devices that were held.
         migrations: Moves and resizes.
         forced_stops: Stops that the policy ordered.
@@ -169,7 +169,7 @@ class Bounds:
 
     Attributes:
         training: Least mean period of the jobs that train, seconds.
-        large_training: Likewise of those of at least ``LARGE`` devices; nought where there are none.
+        large_training: Likewise of those of at least ``LARGE`` devices; zero where there are none.
     """
 
     training: float

@@ -30,8 +30,8 @@ class Window:
 
     Attributes:
         traffic: Bytes a second of each job that was placed.
-        distance: Mean distance between two of its devices: one on a switch, two over the domain, nought on a node.
-        asked: How many jobs there were.
+        distance: Mean distance between two of its devices: one on a switch, two over the domain, zero on a node.
+        placements: How many jobs there were.
         faults: Why decisions cannot be carried out.
         answer: The exchange.
     """
@@ -44,7 +44,7 @@ class Window:
 
     @property
     def correlation(self) -> float:
-        """Rank correlation of the two; nought where too few jobs were placed, or all are as far."""
+        """Rank correlation of the two; zero where too few jobs were placed, or all are as far."""
         if len(self.traffic) < MIN_PLACED_JOBS or len(set(self.distance)) == 1:
             return 0.0
         from scipy.stats import kendalltau
@@ -130,7 +130,7 @@ def _window(exchange: DecisionExchange) -> Window:
 
 
 def spread(shares: "Sequence[documents.DomainShare]", switches: Mapping[str, str]) -> float:
-    """Mean distance between two devices: nought on one node, one on one switch, two in one domain, three beyond."""
+    """Mean distance between two devices: zero on one node, one on one switch, two in one domain, three beyond."""
     holders = [
         (share["domain"], switches.get(node["node"], node["node"]), node["node"], node["devices"])
         for share in shares

@@ -26,7 +26,7 @@ class StateDecision:
     """What was made of a state.
 
     Attributes:
-        scene: What is special about the state.
+        scenario: What is special about the state.
         decisions: How many jobs were decided on.
         started: How many of them are to start.
         wanted: Revision of the state.

@@ -36,7 +36,7 @@ class RequestMode:
     """How the service was asked.
 
     Attributes:
-        asked: How often it was to be asked.
+        requests: How often it was to be asked.
         bad_answers: How often it gave no answer.
         bad: What it said the first time, if it said anything.
     """

@@ -46,7 +46,7 @@ def divided(per_part: Floats, total: int) -> tuple[Whole, Floats]:
     before the rest, so that no more than a part for each domain is left to be given one by one.
 
     Args:
-        per_part: Seconds of a part in each domain, more than nought, ``(T, D)``; infinite where others take all.
+        per_part: Seconds of a part in each domain, more than zero, ``(T, D)``; infinite where others take all.
         total: Parts, no fewer than domains; each domain gets one at least.
     """
     fastest = np.where(np.isfinite(per_part), 1.0 / per_part, 0.0)

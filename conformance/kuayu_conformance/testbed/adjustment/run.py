@@ -31,7 +31,7 @@ class Change:
     """A change that is planned.
 
     Attributes:
-        not_before: Seconds from the begin of the window.
+        not_before: Seconds from the beginning of the window.
         policy: That it leads to.
         answer: Number of the answer that planned it.
     """
@@ -64,7 +64,7 @@ class JobState:
 
     Attributes:
         running: Which.
-        first: Its policy at the begin.
+        first: Its policy at the beginning.
         carried: Changes that have begun, in their order.
         planned: Those that have not, in their order.
     """
@@ -108,7 +108,7 @@ class Plant:
     """Jobs of a window, and levels that are told with them.
 
     Attributes:
-        now: Seconds from the begin.
+        now: Seconds from the beginning.
         jobs: As they stand.
         loads: Levels that the policy in force was chosen for, ``(domains,)``.
         latency: Likewise, ``(domains, domains)``.
@@ -229,7 +229,7 @@ class JobCourse:
     """What became of a job's policy.
 
     Attributes:
-        first: At the begin.
+        first: At the beginning.
         carried: Changes, in their order; the last may end after the window.
     """
 

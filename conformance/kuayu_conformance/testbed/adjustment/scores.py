@@ -1,7 +1,7 @@
 """What disturbances cost, of a service and of baselines: the share of steps lost, and how long jobs take to recover.
 
 1. **Courses.** Steps that a job makes over time are exact integrals of rates that stay the same for a while. All
-   instants and seconds are from the begin of the window.
+   instants and seconds are from the beginning of the window.
 2. **Scores.** :class:`Yardstick` measures a window against one who always has the best policy for nothing.
 3. **Baselines.** One keeps every policy, the other changes all at once: it names what the clause calls changes, and
    gives every job that would make less than nine tenths the best policy of the levels now in one change, whatever it
@@ -39,7 +39,7 @@ class Course:
     """Steps that are made until each of some instants; in between, at one rate.
 
     Attributes:
-        instants: Instants that rise, from nought to the end of the window, ``(N,)``.
+        instants: Instants that rise, from zero to the end of the window, ``(N,)``.
         made: Steps until then, ``(N,)``.
     """
 
@@ -98,7 +98,7 @@ class Courses:
 
 
 def greatest_loss(made: Course, kept: Course, begins: float, ends: float, window: float) -> float:
-    """Greatest share of a window's steps that is lost, of all windows that overlap a time; nought where none is.
+    """Greatest share of a window's steps that is lost, of all windows that overlap a time; zero where none is.
 
     Between two instants at which a rate changes, at either end of the window, the share rises or falls and does nothing
     else, so that the windows that begin or end at these are all that count.
@@ -113,7 +113,7 @@ def recovered_at(made: Course, most: Course, begins: float, ends: float, window:
     """When a job has recovered: it makes a share of the most steps, and every window from then on has it, too.
 
     Windows lie between the two instants. Between the instants at which a rate changes, what is too much or too little
-    is linear, so that it is nought where a line says. Infinite where the last window has too little.
+    is linear, so that it is zero where a line says. Infinite where the last window has too little.
     """
     first = _beginnings(made, most, begins, ends - window, window)
     due = share * most.steps(first, first + window)
@@ -206,7 +206,7 @@ class Yardstick:
         return Disturbance(event, until, max(losses), max(seconds), changes)
 
     def _recovery(self, made: Course, most: Course, adjusted: float, begins: float, until: float) -> float:
-        """Seconds from the adjustment to the recovery; nought where it had recovered by then or nobody adjusted it."""
+        """Seconds from the adjustment to the recovery; zero where it had recovered by then or nobody adjusted it."""
         recovered = recovered_at(made, most, begins, until, WINDOW_S, ENOUGH)
         return inf if isinf(recovered) else max(0.0, recovered - adjusted)
 

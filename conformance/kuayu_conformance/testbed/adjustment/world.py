@@ -40,7 +40,7 @@ JUDGED = 5
 """Judged events of a window."""
 APART_S = (60.0, 120.0)
 BEGINS, BOUNDS = (0.25, 0.6), (0.15, 0.65)
-"""Loads at the begin, and at any time."""
+"""Loads at the beginning, and at any time."""
 BY, RAMP_S = (0.25, 0.8), 10.0
 """Part of itself by which a load changes; the longest that takes, half of the time; else it takes none."""
 SLOWED = (1.6, 10.0)
@@ -58,7 +58,7 @@ MOVES_S, SWITCHES_S = (0.02, 0.08), (0.1, 0.8)
 DOMAINS = (3, 4, 5)
 INTERVAL_S, PATIENCE_S = 2.0, 10.0
 PAST = 60
-"""Intervals that are told of; so many were measured before the begin, too."""
+"""Intervals that are told of; so many were measured before the beginning, too."""
 WINDOW_S, ALLOWANCE = 10.0, 0.1
 BANDWIDTHS, LATENCIES_S = (1e9, 40e9), (0.002, 0.06)
 """Of links, bit/s and s; the logarithms of both are uniform."""
@@ -77,7 +77,7 @@ class Event:
     """Something changes.
 
     Attributes:
-        instant: Seconds from the begin of the window.
+        instant: Seconds from the beginning of the window.
         kind: ``RISE``, ``FALL``, ``SLOW`` or ``QUICK``.
         domain: Whose load, or whose links, by number.
         times: What it is afterwards, over what it was.
@@ -101,7 +101,7 @@ def draw_events(chance: Chance, loads: Sequence[float], domains: Sequence[int]) 
 
     Args:
         chance: What is drawn from.
-        loads: At the begin, by domain.
+        loads: At the beginning, by domain.
         domains: Those that may be disturbed.
     """
     now, slowed, found = list(loads), {}, []  # type: list[float], dict[int, float], list[Event]
@@ -175,9 +175,9 @@ class World:
         jobs: That run.
         bandwidth: Bits a second from domain to domain, ``(domains, domains)``.
         events: In the order of time.
-        loads: Of domains in each cell from the begin, ``(cells, domains)``.
+        loads: Of domains in each cell from the beginning, ``(cells, domains)``.
         latency: Seconds of a message from domain to domain in each, ``(cells, domains, domains)``.
-        measured_loads: Of each interval, ``PAST`` of them before the begin, ``(intervals, domains)``.
+        measured_loads: Of each interval, ``PAST`` of them before the beginning, ``(intervals, domains)``.
         measured_latency: Likewise, ``(intervals, domains, domains)``.
     """
 

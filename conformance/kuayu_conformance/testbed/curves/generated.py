@@ -56,7 +56,7 @@ class Schedule:
     """A learning rate that rises in a line, and then falls.
 
     Attributes:
-        warm_up: Steps in which it rises; nought where it begins at its highest.
+        warm_up: Steps in which it rises; zero where it begins at its highest.
         decay: How it falls: not at all, in a line, as half a cosine (I. Loshchilov and F. Hutter, "SGDR", ICLR 2017),
             or in a line over the last part after having been constant (WSD: S. Hu et al., "MiniCPM", COLM 2024).
         until: Step at which it is lowest.
@@ -150,7 +150,7 @@ class Law:
         bend: By how much steeper it falls behind the break.
         break_at: Progress at the break.
         done: Progress before the first step.
-        annealed: Share by which it is lower where the learning rate has fallen to nought.
+        annealed: Share by which it is lower where the learning rate has fallen to zero.
     """
 
     floor: float

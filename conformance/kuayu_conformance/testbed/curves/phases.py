@@ -54,7 +54,7 @@ class Curve:
         name: Which training.
         source: Where it comes from: ``generated``, or a data set with the kind of model.
         steps: Steps at which something is known, rising, counted from one; of shape (points,).
-        losses: Loss of training at each of them, more than nought.
+        losses: Loss of training at each of them, more than zero.
         rates: Learning rate at each of them.
     """
 

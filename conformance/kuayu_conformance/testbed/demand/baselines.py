@@ -37,7 +37,7 @@ FILES = DEMAND_SERIES
 DEMANDED = frozenset({"itp-demand"})
 """Those that count what is demanded; the others count what is held."""
 EMPTY_AT_FIRST = 3 * 1440
-"""Values at the begin that say nothing, as the lists of jobs begin with nobody there."""
+"""Values at the beginning that say nothing, as the lists of jobs begin with nobody there."""
 MIN_MEAN_DEVICES = 20.0
 """Mean devices of a cluster that is worth a forecast."""
 _DAY = int(DAY / STEP)
@@ -114,7 +114,7 @@ def planned(domain: Domain, now: float, horizons: Sequence[float]) -> Mapping[fl
 
 
 def last_with_errors(series: Floats, ahead: int, levels: Sequence[float]) -> tuple[float, ...]:
-    """The last value with the errors that last values made so many steps ahead, by levels; none is below nought.
+    """The last value with the errors that last values made so many steps ahead, by levels; none is below zero.
 
     A quantile is the least error that at least that share of errors does not exceed.
     """
@@ -124,7 +124,7 @@ def last_with_errors(series: Floats, ahead: int, levels: Sequence[float]) -> tup
 
 
 def series(name: str, folder: Path) -> Mapping[str, NDArray[np.float64]]:
-    """Values each minute by cluster, those at the begin that say nothing left out.
+    """Values each minute by cluster, those at the beginning that say nothing left out.
 
     Raises:
         KeyError: There is no such table.

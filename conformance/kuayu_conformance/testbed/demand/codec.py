@@ -43,7 +43,7 @@ class Foreseen:
         job: What it is; ``job.course`` is not to be told.
         submitted: When it was or is to be submitted.
         started: When it began, or None.
-        periods: Its course from the begin, as far as it is known.
+        periods: Its course from the beginning, as far as it is known.
     """
 
     number: int

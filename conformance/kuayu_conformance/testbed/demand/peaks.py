@@ -49,7 +49,7 @@ def cases(jobs: Sequence[Laid], ats: Floats, count: int, seed: str) -> Floats:
         for period in job.periods:
             lasts = period.expected * np.exp(period.spread * chance.standard_normal(count))
             after = before + lasts
-            # a period has its devices from its begin on, and no longer at its end; each row is there once
+            # a period has its devices from its beginning on, and no longer at its end; each row is there once
             change[rows, np.searchsorted(ats, before)] += period.devices
             change[rows, np.searchsorted(ats, after)] -= period.devices
             before = after

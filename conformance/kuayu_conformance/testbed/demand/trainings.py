@@ -115,7 +115,7 @@ class Period:
         phase: Phase of the training, as on the wire.
         devices: Devices that it needs.
         expected: Median of its seconds.
-        spread: Standard deviation of their logarithm; nought where they are known.
+        spread: Standard deviation of their logarithm; zero where they are known.
         pause: Whether the training waits in it for an evaluation.
     """
 
@@ -266,7 +266,7 @@ class Large:
 
 
 def large_jobs(kind: Kind, tenants: int, span: tuple[float, float], seed: str) -> tuple[Large, ...]:
-    """Trainings that are to be submitted in a span of seconds since midnight at the begin of a week."""
+    """Trainings that are to be submitted in a span of seconds since midnight at the beginning of a week."""
     rhythm = parameters()[0]["philly"]
     chance = Chance(seed, "submissions")
     made: list[Large] = []

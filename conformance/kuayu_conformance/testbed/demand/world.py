@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVERY = 2 * 86_400.0
 """Seconds from one maintenance of a domain to the next, on average; campaigns likewise."""
 AHEAD = 86_400.0
-"""Seconds before its begin at which it is announced."""
+"""Seconds before its beginning at which it is announced."""
 COMES = 0.75
 """Share of campaigns that come."""
 DEVICES = (0.05, 0.12)
@@ -41,7 +41,7 @@ STEP = 60.0
 """Seconds from one value of a series to the next."""
 DAY = 86_400.0
 WARM = 4 * DAY
-"""Seconds before the begin in which jobs come already."""
+"""Seconds before the beginning in which jobs come already."""
 TENANTS = 3
 """Tenants of a domain that train large models; the next has small jobs and campaigns, the last has services."""
 CROWD, SERVING = TENANTS, TENANTS + 1
@@ -92,7 +92,7 @@ class Crowd:
 
 
 def small_jobs(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
-    """Small jobs that are submitted in a span of seconds since midnight at the begin of a week."""
+    """Small jobs that are submitted in a span of seconds since midnight at the beginning of a week."""
     fit = parameters()[0]["itp"]
     cluster = next(candidate for candidate in fit.clusters if candidate.name == kind.cluster)
     drawn = draw_cluster(fit, cluster, span, stream(seed, "small jobs"), scale=kind.scale)
@@ -127,8 +127,8 @@ class Domain:
 
     Attributes:
         kind: What it has in common with such domains of other worlds.
-        steps: Values of a series; the first is of nought.
-        large: Large trainings, some of them over before nought.
+        steps: Values of a series; the first is of zero.
+        large: Large trainings, some of them over before zero.
         small: Small jobs.
         served: Services.
         events: What is announced.
@@ -250,7 +250,7 @@ def _step_of(seconds: float) -> int:
 
 
 def _level(steps: int, stays: list[tuple[float, float, float]] | list[tuple[float, float, int]]) -> Floats:
-    """Devices at the begin of each step; a stay has its devices from its begin until before its end."""
+    """Devices at the beginning of each step; a stay has its devices from its beginning until before its end."""
     if not stays:
         return np.zeros(steps)
     begins, ends, devices = np.array(stays, dtype=np.float64).T

@@ -80,7 +80,7 @@ class Wire:
         self._told: tuple[int, frozenset[int], list[documents.MeasuredLink]] = (-1, frozenset(), [])
 
     def backup(self) -> "documents.BackupRequest":
-        """What is asked at the begin."""
+        """What is asked at the beginning."""
         world = self._world
         domains: list[documents.BackupDomain] = [
             {
@@ -257,7 +257,7 @@ class Run:
         self.failover_requests = 0
 
     def play(self) -> Outcome:
-        """From the begin to the end."""
+        """From the beginning to the end."""
         kept = held(self._world, self._planner.backup(self._wire.backup()))
         self._show(kept)
         self._copying.plan(list(kept.copies))

@@ -235,7 +235,7 @@ class NodeState:
     Attributes:
         job: Who holds it, by number; -1 where nobody does.
         replica: Of that job.
-        shown: Whether it is told of; what was free at the begin and is no spare is not.
+        shown: Whether it is told of; what was free at the beginning and is no spare is not.
         failed: Whether it has failed and is not repaired.
         down: Whether its domain has failed.
     """
@@ -378,7 +378,7 @@ class JobState:
 
     @property
     def behind(self) -> float:
-        """Work that it has to do again; nought where that is next to none."""
+        """Work that it has to do again; zero where that is next to none."""
         gap = self.high - self.progress
         return gap if gap > SAME else 0.0
 
@@ -413,7 +413,7 @@ class State:
 
     Attributes:
         world: Which.
-        now: Seconds from its begin.
+        now: Seconds from its beginning.
         nodes: By number.
         jobs: By number.
         away: Domains that nothing is heard of, by number.

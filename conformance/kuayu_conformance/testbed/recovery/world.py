@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 INTERVAL_S = 60
 """Seconds of an interval."""
 PAST = 30
-"""Intervals that were measured before the begin, and that are told at any time."""
+"""Intervals that were measured before the beginning, and that are told at any time."""
 NOISE = 0.05
 """Standard deviation of the logarithm of what is measured, over what was carried."""
 LEVELS = (8e9, 25e9)
@@ -79,7 +79,7 @@ class Links:
 
     Attributes:
         latency_s: From domain to domain, (D, D).
-        carried: Bit/s in each interval, ``PAST`` of them before the begin, (intervals, D, D).
+        carried: Bit/s in each interval, ``PAST`` of them before the beginning, (intervals, D, D).
         measured: What is told of them, whole megabits, likewise.
     """
 
@@ -105,11 +105,11 @@ class Fault:
     """Something that fails.
 
     Attributes:
-        instant: When, seconds from the begin of the window.
+        instant: When, seconds from the beginning of the window.
         kind: One of ``KINDS``.
         domain: Where, by number.
         nodes: Those that fail, by number; none where the whole domain is away.
-        lasts_s: How long the domain is away; nought for nodes, which are repaired in their time.
+        lasts_s: How long the domain is away; zero for nodes, which are repaired in their time.
     """
 
     instant: float
@@ -166,7 +166,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: name, domain by number, job and replica that hold it at the begin, nobody where they are -1."""
+    """A node: name, domain by number, job and replica that hold it at the beginning, nobody where they are -1."""
 
     id: str
     domain: int

@@ -26,7 +26,7 @@ _COLOURS = {
 _WIDTH, _LEFT, _RIGHT = 960, 70, 20
 _ROW, _MOST_ROWS = 4, 120
 _PANEL, _GAP = 120, 46
-_AROUND = 20  # seconds before and after the begin of the straggling
+_AROUND = 20  # seconds before and after the beginning of the straggling
 _PANELS = (
     ("accelerator_utilisation", "utilisation", 1.0, "1"),
     ("matrix_pipe_activity", "matrix pipes", 1.0, "1"),

@@ -54,7 +54,7 @@ CONTEXT_POWER = (26.0, 50.0)
 """Context: watts between an idle GPU and one with an open context."""
 WAITING_POWER = 0.15
 """Share of the way from idle to full power at which a device waits. Waiting: 70 W; and Acme: half of all samples draw
-at most 97–101 W on an A100 (idle 62 W, limit 400 W), although two thirds show a utilisation of more than nought."""
+at most 97–101 W on an A100 (idle 62 W, limit 400 W), although two thirds show a utilisation of more than zero."""
 SILENT_FATAL_SHARE = 0.5
 """Share of fatal faults that no counter shows, fixed by design. Interruptions: 268 of 419 are of the GPU, and not all
 of these are counted; the others (software, network, host) show on no counter of a GPU."""
@@ -73,7 +73,7 @@ class Run:
     Attributes:
         compute: Seconds that kernels of a step take on a healthy node.
         gap: Seconds of a step in which no kernel runs, since the host prepares the next batch.
-        exposed: Seconds of communication that no computation hides; nought for a single node.
+        exposed: Seconds of communication that no computation hides; zero for a single node.
         load: Seconds of the start, in which memory is filled from the store.
         common: Coefficient of variation of the step time of the whole job.
         own: Coefficient of variation of a node's own share of each step.
@@ -90,7 +90,7 @@ class Run:
         reading: Bytes a second that are read from the store while kernels compute.
         duty: Usual share of the time in which a server of inference works.
         burst: Factor of its bursts of load.
-        phase: Where in its cycles a job is that runs from the begin, as a share of them.
+        phase: Where in its cycles a job is that runs from the beginning, as a share of them.
     """
 
     compute: float

@@ -61,7 +61,7 @@ class Kind:
         held: Watts with an open context that does nothing.
         devices: Devices of a node.
         network: Bytes a second that a node's network cards carry one way.
-        resolutions: Least step of each measure that is reported, of one device; nought is none.
+        resolutions: Least step of each measure that is reported, of one device; zero is none.
         standing: Whether faults show one while an error code stands, rather than how often an error occurred.
         by_device: Whether each device is reported rather than the node.
     """
@@ -210,7 +210,7 @@ class Population:
         domain: Domain of each row.
         group: Group of each row.
         groups: Groups, in the order of rows.
-        joins: Second at which each row is registered; nought from the begin.
+        joins: Second at which each row is registered; zero from the beginning.
         number: Number of each row in its label: those of a domain follow each other, in an order that tells nothing.
     """
 

@@ -1,4 +1,4 @@
-"""What the judge's telemetry consists of. Times are seconds since the begin of the warm-up."""
+"""What the judge's telemetry consists of. Times are seconds since the beginning of the warm-up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Scale:
 
     @property
     def total(self) -> int:
-        """Seconds from the begin of the warm-up to the end."""
+        """Seconds from the beginning of the warm-up to the end."""
         return self.warm_up + self.seconds
 
 

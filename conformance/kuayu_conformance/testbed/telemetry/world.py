@@ -117,7 +117,7 @@ def urn_with(name_of: NameOf) -> UrnOf:
 class World:
     """Domains with their nodes, and the telemetry of all seconds; everything follows from scale and seed.
 
-    What is asked for may be asked in any order and again. Seconds are those since the begin of the warm-up; truth
+    What is asked for may be asked in any order and again. Seconds are those since the beginning of the warm-up; truth
     is that of the instant at which a second begins, and the deliveries of a second are sent at that instant: they hold
     what was observed in the second before it, and what is late.
 
@@ -301,7 +301,7 @@ def _in_bursts(usual: NDArray[np.int32], every: int, begin: int) -> NDArray[np.i
 
 
 def _states(ledger: Ledger, scale: Scale) -> NDArray[np.int8]:
-    """State of each row at the begin of each second."""
+    """State of each row at the beginning of each second."""
     first = np.array(ledger.state, dtype=np.int8)
     for change in reversed(ledger.changes):
         first[change.row] = change.before

@@ -40,7 +40,7 @@ FAMILIES = ("metro", "national", "busy", "×0.3")
 INTERVAL, SWITCH = 60.0, 10.0
 """Seconds of an interval, and of a switch."""
 PAST, COUNT = 30, 120
-"""Intervals that were measured before the begin, and those of a window of two hours."""
+"""Intervals that were measured before the beginning, and those of a window of two hours."""
 NOISE = 0.05
 """Standard deviation of the logarithm of what is measured, over what was carried."""
 GIGABIT = 1e9
@@ -102,7 +102,7 @@ class Setting:
 
 
 def rate(setting: Setting, bandwidth: Floats, way: Way, order: tuple[int, ...]) -> Floats:
-    """Steps a second, less what rare exchanges cost in steps; nought where a link that is needed is out.
+    """Steps a second, less what rare exchanges cost in steps; zero where a link that is needed is out.
 
     Args:
         setting: What is trained.
@@ -134,7 +134,7 @@ class World:
         family: Which links it has.
         setting: What is trained.
         domains: Names, which tell nothing.
-        carried: Bits a second from domain to domain in each interval, ``(PAST + count, D, D)``; nought from a domain
+        carried: Bits a second from domain to domain in each interval, ``(PAST + count, D, D)``; zero from a domain
             to itself.
         measured: What is told of them, whole megabits, likewise.
     """

@@ -98,7 +98,7 @@ class Window:
         seed: What all was drawn from.
         names: What everything is called.
         latency_s: Seconds of a request, (S,).
-        rates: Bytes a second in each second from the begin of the window to its end at the latest, (S, seconds).
+        rates: Bytes a second in each second from the beginning of the window to its end at the latest, (S, seconds).
         measured: Bit/s by interval, with noise, ``HISTORY_S`` seconds of them before the window, (S, intervals).
         step_bytes: Of each job, (J,).
         copies: Whether a job's data lie at a source, (J, S).
@@ -277,7 +277,7 @@ class Carried:
         self.sums: list[float] = [0.0, *np.cumsum(window.rates[link]).tolist()]
 
     def by(self, instant: float) -> float:
-        """Bytes from the begin of the window to an instant."""
+        """Bytes from the beginning of the window to an instant."""
         second = int(instant)
         if second >= len(self.rates):
             return self.sums[-1]

@@ -179,7 +179,7 @@ class ChangeLog:
         self._changes: deque[tuple[Change, int]] = deque()
         self._bytes = 0
         self.number = 0
-        """Number of the newest change; nought before the first."""
+        """Number of the newest change; zero before the first."""
 
     def append(self, change: Change) -> None:
         """Add the next change."""

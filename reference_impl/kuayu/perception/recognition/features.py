@@ -1,6 +1,6 @@
 """Own features of the nodes, from the samples of each; ``relations`` compares nodes with each other.
 
-All are near the range −2 … 2, nought where they cannot be told, with shape (features, nodes), float32.
+All are near the range −2 … 2, zero where they cannot be told, with shape (features, nodes), float32.
 """
 
 from dataclasses import dataclass
@@ -262,7 +262,7 @@ class Tracker:
     def slowed(self) -> Floats:
         """Seconds for which all signals of work of each node have stood below their usual; breaks count twice.
 
-        Nought where work is half as uneven as a server's: a load that falls is no slowness.
+        Zero where work is half as uneven as a server's: a load that falls is no slowness.
         """
         seconds: Floats = np.where(self._baselines.uneven < usual.UNEVEN / 2, self._history.slowed, np.float32(0.0))
         return seconds
@@ -288,7 +288,7 @@ class Tracker:
 
     @property
     def quiet(self) -> Floats:
-        """Seconds for which each node has shown that nothing is done; nought where that is not shown."""
+        """Seconds for which each node has shown that nothing is done; zero where that is not shown."""
         return self._history.quiet
 
     @property
@@ -399,7 +399,7 @@ def _lasts(seconds: Floats, fresh: Flags, shown: Flags, step: Floats) -> None:
 
 
 def _does_nothing(signals: Floats) -> Flags:
-    """Whether all is nought that is known of utilisation, pipe and memory bandwidth, and something is."""
+    """Whether all is zero that is known of utilisation, pipe and memory bandwidth, and something is."""
     nothing: Flags = signals[:3] <= np.array([[IDLE_UTILISATION], [NOTHING], [NOTHING]], np.float32)
     known: Flags = ~np.isnan(signals[:3])
     flags: Flags = np.logical_and(known.any(axis=0), np.logical_or(nothing, ~known).all(axis=0))

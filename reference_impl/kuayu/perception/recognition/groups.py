@@ -22,7 +22,7 @@ class Groups:
         sizes: Members of each group.
         places: For the first, second … group of each node its position; (nodes,) each.
         in_order: Whether the members are all nodes in their order.
-        share: One over the number of groups of each node; nought where it is in none.
+        share: One over the number of groups of each node; zero where it is in none.
         tables: For groups of similar size, their positions and their members, padded with ``nodes``.
     """
 
@@ -98,7 +98,7 @@ class Groups:
         return medians
 
     def back(self, values: Floats, out: Floats | None = None) -> Floats:
-        """Mean over the groups of each node, (channels, nodes); nought for nodes in none."""
+        """Mean over the groups of each node, (channels, nodes); zero for nodes in none."""
         means = np.empty((len(values), self.nodes), np.float32) if out is None else out
         if not self.places:
             means[:] = 0

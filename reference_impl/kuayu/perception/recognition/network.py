@@ -63,7 +63,7 @@ def of_graph(weights: Weights, features: Floats, answers: Floats, ties: Ties, sp
     Args:
         weights: Weights by name.
         features: Own features above those that need other nodes, (features, nodes).
-        answers: One where a node answers, else nought, (nodes,).
+        answers: One where a node answers, else zero, (nodes,).
         ties: Families and domains.
         space: Room to compute in.
     """

@@ -22,7 +22,7 @@ class NodeView:
     Attributes:
         silence: Who answers.
         features: Own features above those that need other nodes, (features, nodes); the next look overwrites them.
-        answers: One where a node answers, else nought, (nodes,).
+        answers: One where a node answers, else zero, (nodes,).
         varied: Whether the power of each node has been seen at two levels, (nodes,).
         above_rest: Whether its power stands above the lowest that was seen, (nodes,).
         powered: Whether its power has risen to one at which it works, whatever else is shown, (nodes,).

@@ -397,7 +397,7 @@ class Choice:
     """How a job goes on.
 
     Attributes:
-        way: In which way.
+        option: In which way.
         count: How many replicas get nodes.
         alone: The way it would have taken without free nodes.
     """
