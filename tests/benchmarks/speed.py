@@ -54,8 +54,7 @@ from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
-from kuayu_conformance.testbed.scheduling.scenarios import scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Timing, scenario
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.workload import draw
 from kuayu_training.scheduling.core.player import CompiledRule

@@ -25,8 +25,7 @@ def test_days_are_played_by_the_compiled_rule(measure: Measurement, load: float)
 
     from kuayu_conformance.checks.scheduling.cells import FULL
     from kuayu_conformance.testbed.scheduling.engine.world import play
-    from kuayu_conformance.testbed.scheduling.scenarios import scenario
-    from kuayu_conformance.testbed.scheduling.timing import Timing
+    from kuayu_conformance.testbed.scheduling.scenarios import Timing, scenario
     from kuayu_training.scheduling.core.player import CompiledRule
 
     its = scenario(replace(FULL.reference("fitted"), load=load), Timing(0.0, 24 * HOUR, 0.0), "speed")

@@ -38,13 +38,12 @@ from kuayu_conformance.checks.scheduling.scores import LARGE
 from kuayu_conformance.checks.scheduling.window_player import RequestMode, ServicePolicy
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
+from kuayu_conformance.testbed.scheduling.codec import Wire, placement_of
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario, scenario, submitted
 from kuayu_conformance.testbed.scheduling.values import JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
-from kuayu_conformance.testbed.scheduling.wire import Wire
-from kuayu_conformance.testbed.scheduling.wire.specs import placement_of
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/yardstick.json"
 DAY = 86_400.0

@@ -6,7 +6,7 @@ from math import log
 
 from kuayu_conformance.checks.scheduling.cells import HOUR, Plan
 from kuayu_conformance.checks.scheduling.scores import Bounds, Group, Score, Window
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Timing
 
 ROUGH = (1.3, 0.7, 1.1, 0.9)
 """Factors by which windows differ, whose mean is one."""

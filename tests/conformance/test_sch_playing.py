@@ -29,8 +29,7 @@ from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.resumed_source import TakenUp
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_conformance.testbed.scheduling.windows import Cohort, Played, play_window
 from kuayu_conformance.transcript import TranscriptError, request_digest
 

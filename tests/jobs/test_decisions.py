@@ -184,6 +184,68 @@ def test_a_job_that_a_decision_interrupted_within_half_an_hour_is_left_alone() -
     assert "low" not in steps_of(disturbed)
 
 
+def gone_for(beneficiary: str, seconds: float = 5.0, **members: Any) -> Json:
+    """A long job that ran on fast devices, as it waits so many seconds after it was stopped to make room."""
+    told = running("long", placed(("fast", H, {"f1": 8})), since=7200.0, state="restarting", **members)
+    told["transitions"].append({"state": "queued", "at": before(seconds), "attempt": 1, "reason": "it was stopped"})
+    told["transitions"][-2]["reason"] = f"{INTERRUPTED}it makes room for {beneficiary}"
+    return {name: value for name, value in told.items() if name not in {"allocation", "placement"}} | {
+        "state": "queued"
+    }
+
+
+def with_fast_and_slow(**members: Any) -> FederationSnapshot:
+    nodes = [node("f1", "fast", 8, H100 | DOUBLE), node("s1", "slow")]
+    return federation(*nodes, links=[link("fast", "slow"), link("slow", "fast")], **members)
+
+
+LONG_ONE: Json = {
+    "duration": {"expected": 3.6e6, "low": 3e6, "high": 4.2e6, "coverage": 0.8},
+    "checkpoint": "file:///ckpt",
+    "account": "red",
+}
+SHORT_ONE = job("short", account="blue", domains=["fast"])
+BLUE_HAS_USED_MORE = [{"id": "blue", "used": 50.0, "weight": 1.0}, {"id": "red", "used": 0.0, "weight": 1.0}]
+
+
+def test_a_job_that_is_stopped_to_make_room_says_for_whom() -> None:
+    held = placed(("fast", H, {"f1": 8}))
+    snapshot = with_fast_and_slow(
+        waiting=[SHORT_ONE],
+        active=[running("long", held, since=7200.0, **LONG_ONE)],
+        allocations=[allocation("long.1.1", "long", held)],
+    )
+    step = steps_of(snapshot)["long"]
+    assert (step.verb, step.beneficiary) == (JobVerb.STOP, "short")
+    assert step.decision is not None
+    assert step.decision["verb"] == "migrate"
+    assert steps_of(urgent_beside_a_long_one(checkpoint="file:///ckpt"))["low"].beneficiary == "urgent"
+
+
+def test_a_job_that_made_room_does_not_take_its_place_back_before_the_other_is_placed() -> None:
+    """By what its account has used it would go first; it waits for as long as the other does, and not for ever."""
+    waiting = [gone_for("short", **LONG_ONE), SHORT_ONE]
+    snapshot = with_fast_and_slow(waiting=waiting, accounts=BLUE_HAS_USED_MORE)
+    before_it_was_so = steps_of(snapshot)
+    assert domains_of(before_it_was_so["long"]) == {"fast"}
+    assert before_it_was_so["short"].verb is JobVerb.DECIDE
+
+    made = replace(snapshot, makes_room={"long": "short"})
+    steps = steps_of(made)
+    assert domains_of(steps["short"]) == {"fast"}
+    assert steps["long"].verb is JobVerb.DECIDE
+    assert steps["long"].reason.startswith("It was stopped to make room for short, which goes first.")
+    assert replay(record(made)) == decide(made)
+
+    alone = replace(made, waiting=[waiting[0]])
+    assert domains_of(steps_of(alone)["long"]) == {"fast"}
+    for seconds, placed_again in ((590.0, False), (610.0, True)):
+        late = replace(made, waiting=[gone_for("short", seconds, **LONG_ONE), SHORT_ONE])
+        assert (steps_of(late)["long"].verb is JobVerb.PLACE) is placed_again
+    resting = replace(made, waiting=[waiting[0], SHORT_ONE | {"devices": {"minimum": 8, "maximum": 4}}])
+    assert steps_of(resting)["long"].verb is JobVerb.PLACE  # the other could start nowhere
+
+
 def test_a_run_on_a_dead_node_is_lost_and_nothing_else_is_decided_about_it() -> None:
     held = {name: placed(("a", A, {node: 8})) for name, node in (("on", "a1"), ("off", "a2"))}
     fault = {"id": "fault-1", "kind": "node_dead", "domain": "a", "node": "a1"}

@@ -27,8 +27,7 @@ from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import play
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import Split
 from kuayu_conformance.testbed.scheduling.windows import play_window
 from kuayu_training.scheduling.core import candidates, layout, playing, scheduler

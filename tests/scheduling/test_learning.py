@@ -19,12 +19,11 @@ from kuayu.bench.reference import ReferencePolicy
 from kuayu.bench.snapshots import Snapshots
 from kuayu_conformance.checks.scheduling.scores import Score
 from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill, WeighedCompletion
+from kuayu_conformance.testbed.scheduling.codec import Wire
 from kuayu_conformance.testbed.scheduling.engine.world import play
-from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES
 from kuayu_conformance.testbed.scheduling.windows import play_window
-from kuayu_conformance.testbed.scheduling.wire import Wire
 from kuayu_training.scheduling import scheduler
 from kuayu_training.scheduling.comparing import Compared, compared
 from kuayu_training.scheduling.core.layout import PARAMETERS

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kuayu.scheduling.policy_network import SET
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
 from kuayu_training.scheduling.env import SchedulingEnv
 from kuayu_training.scheduling.ledger import UNIT
 from kuayu_training.scheduling.vector import REPLAYS, VectorConstantsEnv, VectorSchedulingEnv

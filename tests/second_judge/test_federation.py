@@ -14,8 +14,7 @@ import pytest
 from kuayu_conformance.checks.scheduling.cells import NODES, SITES
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Weather
 from kuayu_conformance.testbed.scheduling.engine.world import World, play
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES
 from second_judge.baselines import B1, B3, periods

@@ -1,7 +1,8 @@
 """Roles, other tenants and other domains, for every operation of the published OpenAPI document.
 
 An operation that is added later is tested here as well: what the document says of its roles, that it tells a tenant
-nothing of another's objects, and, where agents of domains may call it, that they do so for their own domain alone.
+nothing of another's objects, that agents of domains, where they may call it, do so for their own domain alone, and
+that a token which is bound to an account writes nothing but jobs of that.
 Where it names objects in a way that is new, the tests fail until `OBJECTS` or `body_of` says how.
 """
 
@@ -77,7 +78,8 @@ Names = dict[str, str]
 
 
 def names_of(tenant: str, number: int) -> Names:
-    own = {kind: f"{tenant}-{kind}-{number}" for kind in ("domain", "node", "link", "target", "allocation", "job")}
+    kinds = ("domain", "node", "link", "target", "allocation", "job", "account")
+    own = {kind: f"{tenant}-{kind}-{number}" for kind in kinds}
     return own | {"urn": f"urn:kuayu:family:example:{tenant}{number}", "action": f"{tenant}-action-{number}"}
 
 
@@ -102,6 +104,7 @@ def body_of(operation: str, names: Names) -> JsonObject:
             "workload": {"command": ["true"]},
             "devices": {"minimum": 1, "maximum": 1},
             "domains": [names["domain"]],
+            "account": names["account"],
         },
         "postSamples": {"mode": "per_item", "samples": [sample]},
         "postHeartbeats": {"beats": [{"node": names["node"], "number": 1, "sent_at": instant()}]},
@@ -175,17 +178,20 @@ TOKENS = {
     "tenant": "blue={} role=tenant",
     "domain": "blue={} role=domain domain=blue-domain-1 name=agent",
     "operator": "admin={} role=operator name=root",
+    "bound": "blue={} account=blue-account-1 name=of-account",
 }
 ROLE_TOKENS = [role.value for role in Role]
 
 KEY = SigningKey("es256", "ES256")
 SIGNED = {
     "viewer": KEY.token(tenant="blue", roles=["viewer"]),
-    "tenant": KEY.token(tenant="blue", roles=["tenant"]),
+    "tenant": KEY.token(tenant="blue", roles=["tenant"], accounts="*"),
     "domain": KEY.token(tenant="blue", roles=["domain"], domain="blue-domain-1"),
     "operator": KEY.token(tenant="admin", roles=["operator"]),
 }
 """Tokens of an issuer for the same roles."""
+
+SIGNED_BOUND = KEY.token(tenant="blue", roles=["tenant"], accounts=["blue-account-1"])
 
 BLUE, OTHER, RED, NOBODY = names_of("blue", 1), names_of("blue", 2), names_of("red", 1), names_of("nobody", 1)
 
@@ -202,6 +208,7 @@ class World:
         self.audit = audit
         self.clients = {token: service.as_tenant(secret(token)) for token in TOKENS}
         self.signed = {role: service.as_tenant(token) for role, token in SIGNED.items()}
+        self.bound = {"key": self.clients["bound"], "signed": service.as_tenant(SIGNED_BOUND)}
         for names in (BLUE, OTHER):
             self._register("blue", names)
         self._register("red", RED)
@@ -230,7 +237,7 @@ class World:
             time.sleep(0.1)
 
     def close(self) -> None:
-        for client in (*self.clients.values(), *self.signed.values()):
+        for client in (*self.clients.values(), *self.signed.values(), *self.bound.values()):
             client.close()
 
     def lines(self, answers: Sequence[httpx.Response], count: int) -> list[JsonObject]:
@@ -256,6 +263,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     options = (
         *("--token-file", str(tokens), "--metrics", "operator", "--scrape-allow", "127.0.0.1"),
         *("--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE, "--jwt-keys", str(keys)),
+        *("--jwt-claim", "account=accounts"),
     )
     service = Service(f"sqlite:///{folder / 'kuayu.db'}", *options, "--audit-log", str(folder / "audit.jsonl"))
     service.start()
@@ -349,6 +357,33 @@ def test_the_agent_of_a_domain_speaks_for_that_domain_alone(world: World, operat
     assert OTHER["domain"] not in foreign.text
 
 
+@each(operation for operation in OPERATIONS if roles_of(operation))
+@pytest.mark.parametrize("kind", ["key", "signed"])
+def test_a_token_of_an_account_writes_jobs_of_that_account_alone_and_reads_all(
+    world: World, operation: Operation, kind: str
+) -> None:
+    """Of another account of the same tenant it sees what its role sees; of what accounts share it changes nothing."""
+    method, path, identifier = operation
+    bound, unbound = world.bound[kind], world.clients["tenant"]
+    if identifier not in access.WRITES:
+        for names in (BLUE, OTHER):
+            answered = ask(bound, operation, names, empty=True)
+            assert answered.status == ask(unbound, operation, names, empty=True).status
+            assert answered.status not in {401, 403}, answered.text
+    elif OBJECTS.get(path.split("/")[2]) == "job":
+        # What would be taken away is nobody's: the objects are for the other tests.
+        own = ask(bound, operation, NOBODY if method == "DELETE" else BLUE)
+        assert own.status == (404 if method == "DELETE" else 200), own.text
+        foreign = ask(bound, operation, OTHER)
+        assert (foreign.status, foreign.problem) == (403, "forbidden")
+        assert all(repr(names["account"]) in json.loads(foreign.text)["detail"] for names in (BLUE, OTHER))
+    else:
+        for names in (BLUE, OTHER, NOBODY):
+            refused = ask(bound, operation, names)
+            assert (refused.status, refused.problem) == (403, "forbidden")
+            assert f"submits and calls off jobs alone; for {identifier} use" in json.loads(refused.text)["detail"]
+
+
 def test_samples_of_links_other_domains_and_mixed_batches_are_not_an_agents(world: World) -> None:
     agent = world.clients["domain"]
     good = {"subject": BLUE["node"], "subject_kind": "node", "observed_at": instant(), "power": 2}
@@ -420,6 +455,13 @@ def test_the_audit_log_has_each_write_and_each_refusal(world: World) -> None:
         ("root", "operator", "deleteDomain", "/v1/domains/blue-kept", 204),
     ]
     assert {line["tenant"] for line in lines} == {"blue"}
+    assert {line["accounts"] for line in lines} == {None}
+    bound = [world.bound[kind].delete(f"/v1/jobs/{OTHER['job']}") for kind in ("key", "signed")]
+    refused = world.lines(bound, 2)
+    assert [(line["subject"], line["accounts"], line["status"]) for line in refused] == [
+        ("of-account", [BLUE["account"]], 403),
+        ("jwt:alice", [BLUE["account"]], 403),
+    ]
     assert lines[0]["request"] == answers[0].headers["X-Request-Id"]
     assert len({line["request"] for line in lines}) == len(lines)
     assert all(line.keys() == lines[0].keys() for line in lines)

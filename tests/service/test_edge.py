@@ -15,7 +15,8 @@ import pytest
 from commands import service_server
 from service.conftest import QUIET, Service, StartService, free_port, problem
 
-from kuayu.service.auth import TokenFile, TokenFileError, hash_of
+from kuayu.service.auth import TokenFile, hash_of
+from kuayu.service.operator_file import OperatorFileError
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - that it is refused is what is tested
 
@@ -285,12 +286,15 @@ def test_files_of_tokens_are_looked_at(tmp_path: Path) -> None:
         ("red=secret role=king", "role=viewer"),
         ("red=secret role=domain", "stand together"),
         ("red=secret domain=d", "stand together"),
+        ("red=secret role=viewer account=a", "role=tenant, and this one is viewer"),
+        ("red=secret account=a,b", "account=ACCOUNT, name=NAME"),
+        ("red=secret account=a\nred=secret account=b", "line 2: the same token"),
         ("red=secret expires=2027-01-01", "time zone"),
         ("red=secret expires=soon", "isoformat"),
         ("red=secret\nblue=secret", "line 2"),
     ):
         file.write_text(line + "\n", encoding="utf-8")
-        with pytest.raises(TokenFileError, match=why):
+        with pytest.raises(OperatorFileError, match=why):
             TokenFile(file)
 
 

@@ -482,6 +482,28 @@ def test_claims_are_where_the_operator_says(tmp_path: Path) -> None:
         read_claims(["group=x"])
 
 
+def test_accounts_are_asked_of_who_submits_jobs_once_the_operator_has_named_their_claim(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_bytes(key_set(GOOD))
+    issuer = issuer_of(str(tmp_path / "keys.json"), claims=read_claims(["account=groups.compute"]))
+    for stated, accounts in (
+        ("speech", {"speech"}),
+        ("speech vision", {"speech", "vision"}),
+        (["speech", "speech"], {"speech"}),
+        ("*", None),
+        (["speech", "*"], None),
+    ):
+        assert issuer.verify(GOOD.token(groups={"compute": stated})).accounts == accounts
+    for unfit in (None, [], "", 7, [7], ["/teams/speech"], ["speech", ""], {"speech": True}):
+        with pytest.raises(ProblemException, match="names no account as this service has it"):
+            issuer.verify(GOOD.token(groups={"compute": unfit}))
+    with pytest.raises(ProblemException, match="names no account as this service has it"):
+        issuer.verify(GOOD.token())
+    for role in ("viewer", "operator"):
+        assert issuer.verify(GOOD.token(roles=[role])).accounts is None
+    unnamed = issuer_of(str(tmp_path / "keys.json"))
+    assert unnamed.verify(GOOD.token(accounts="speech", account="speech")).accounts is None
+
+
 @given(st.text() | st.tuples(st.binary(), st.binary()).map(lambda parts: f"{packed(parts[0])}.{packed(parts[1])}.AA"))
 def test_whatever_is_sent_is_refused_in_order(text: str) -> None:
     issuer = TokenIssuer(ISSUER, AUDIENCE, _STORE)

@@ -8,8 +8,8 @@ from typing import Any
 
 from kuayu_conformance.checks.scheduling.cells import FULL, HOUR, QUICK, Plan
 from kuayu_conformance.rendering.words import Language, Words
-from kuayu_conformance.testbed.scheduling import adversity, topology, workload
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling import scenarios, topology, workload
+from kuayu_conformance.testbed.scheduling.scenarios import Timing
 from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS, PLACES, REFERENCE
 from kuayu_conformance.testbed.scheduling.topology.accelerators import SHEETS
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE
@@ -112,11 +112,11 @@ def _families(language: Language) -> str:
 
 def _harm() -> Mapping[str, Any]:
     return {
-        "faults": f"{adversity.FAULTS:g}",
-        "worse": percent(adversity.WORSE),
-        "boast": f"{adversity.BOAST:g}",
-        "cuts": adversity.CUTS,
-        "minutes": f"{adversity.CUT_LASTS / 60:g}",
+        "faults": f"{scenarios.FAULTS:g}",
+        "worse": percent(scenarios.WORSE),
+        "boast": f"{scenarios.BOAST:g}",
+        "cuts": scenarios.CUTS,
+        "minutes": f"{scenarios.CUT_LASTS / 60:g}",
     }
 
 

@@ -8,10 +8,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kuayu_conformance.testbed.scheduling.pictures import bars, queue, traffic, utilisation
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
-from kuayu_conformance.testbed.scheduling.trajectory import Trajectory, recorded
+from kuayu_conformance.testbed.scheduling.pictures import Trajectory, bars, queue, recorded, traffic, utilisation
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario
 from kuayu_conformance.testbed.scheduling.windows import BASELINES
 from kuayu_schemas.models import ReportPlot
 

@@ -15,8 +15,7 @@ from kuayu.cli.terminal import USAGE, fail
 if TYPE_CHECKING:
     from kuayu.bench.judgement import Result
     from kuayu_conformance.testbed.scheduling.engine.view import View
-    from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
-    from kuayu_conformance.testbed.scheduling.timing import Timing
+    from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 errors = Console(stderr=True, highlight=False)
@@ -62,8 +61,7 @@ def policy(
     The class is made without arguments for each world; what its method decide(view) returns is carried out. The module
     is looked for in the working directory too. Worlds, windows and baselines are those of the suite.
     """
-    from kuayu_conformance.testbed.scheduling.scenarios import Cell
-    from kuayu_conformance.testbed.scheduling.timing import Timing
+    from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing
     from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE
     from kuayu_conformance.testbed.scheduling.workload import FAMILIES, SOURCES
 

@@ -270,12 +270,13 @@ def cancel(
 ) -> None:
     """Call jobs off: what runs of them is stopped, and what they hold is given back. Their records and logs stay.
 
-    All are called off before any is waited for. One that is not there keeps none of the others from it, and is told in
-    the end.
+    All are called off before any is waited for. One that is not there, or not for the token, keeps none of the others
+    from it, and is told in the end.
     """
-    from kuayu.client import NotFoundError
+    from kuayu.client import NotFoundError, RefusedError
 
-    missing = []
+    missing: list[str] = []
+    forbidden: list[RefusedError] = []
     with connected(url, token, data) as client:
         records = []
         for job in dict.fromkeys(jobs):
@@ -283,11 +284,18 @@ def cancel(
                 records.append(client.cancel_job(job))
             except NotFoundError:
                 missing.append(job)
+            except RefusedError as error:
+                if error.name != "forbidden":
+                    raise
+                forbidden.append(error)
         for record in records:
             ended = awaited(client, record) if wait else record
             typer.echo(f"{ended.id} {ended.state.value}: {ended.reason}")
+    ends = [fail(error.cause, error.hint) for error in forbidden]
     if missing:
-        raise fail(f"there is no job {', '.join(missing)}", "kuayu jobs lists all")
+        ends.append(fail(f"there is no job {', '.join(missing)}", "kuayu jobs lists all"))
+    if ends:
+        raise ends[0]
 
 
 @contextmanager

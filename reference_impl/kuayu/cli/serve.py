@@ -154,7 +154,10 @@ def serve(
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File with one TENANT=TOKEN [role=ROLE] a line; read again on changes."),
+        typer.Option(
+            metavar="FILE",
+            help="File with one TENANT=TOKEN [role=ROLE] [account=ACCOUNT] a line; read again on changes.",
+        ),
     ] = None,
     jwt_issuer: Annotated[
         str | None, typer.Option(metavar="ISS", help="Whose JSON Web Tokens are taken too, as their claim iss has it.")
@@ -171,7 +174,9 @@ def serve(
     ] = None,
     jwt_claim: Annotated[
         list[str] | None,
-        typer.Option(metavar="WHAT=CLAIM", help="Claim for tenant, role or domain; a.b for b in a; may be repeated."),
+        typer.Option(
+            metavar="WHAT=CLAIM", help="Claim for tenant, role, domain or account; a.b for b in a; may be repeated."
+        ),
     ] = None,
     jwt_leeway: Annotated[
         float, typer.Option(min=0, max=300, metavar="SECONDS", help="By which the issuer's clock may differ.")
@@ -256,7 +261,8 @@ def serve(
     on any other address than loopback it needs tokens, and TLS or a proxy that ends it. In a file a token may stand as
     TENANT=sha256:HEX, the SHA-256 of the token, and after it role=viewer (reads), role=tenant (reads and writes, the
     default), role=domain domain=DOMAIN (does what the agent of that domain does) or role=operator (may act for any
-    tenant, by the header Kuayu-Tenant), name=NAME and expires=INSTANT. With --jwt-issuer and --jwt-audience signed
+    tenant, by the header Kuayu-Tenant), account=ACCOUNT (submits and calls off jobs of that account alone, and writes
+    nothing else; may be repeated), name=NAME and expires=INSTANT. With --jwt-issuer and --jwt-audience signed
     tokens of an OpenID provider are taken too (RS256, ES256, EdDSA), by their claims tenant, roles and domain.
     The audit log has names, never tokens. Metrics of the service itself are under /metrics.
     """
@@ -265,8 +271,9 @@ def serve(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from kuayu.service.app import create_app
-    from kuayu.service.auth import TokenFile, TokenFileError
+    from kuayu.service.auth import TokenFile
     from kuayu.service.edge import Edge
+    from kuayu.service.operator_file import OperatorFileError
     from kuayu.service.scraper import AllowList
     from kuayu.service.settings import Settings
     from kuayu.service.storage.database import DatabaseError, open_database
@@ -284,7 +291,7 @@ def serve(
     given = _read_tokens([*(token or ()), *tokens.split(",")])
     try:
         in_file = None if token_file is None else TokenFile(token_file)
-    except TokenFileError as error:
+    except OperatorFileError as error:
         _fail(str(error), "give a file with one TENANT=TOKEN in each line")
     if in_file is not None and not in_file.tenants:
         _fail(f"there is no token in {token_file}", "give a file with one TENANT=TOKEN in each line")
@@ -333,11 +340,12 @@ def serve(
 
 
 def _account_file(path: Path) -> "AccountFile":
-    from kuayu.service.account_store import AccountFile, AccountFileError
+    from kuayu.service.account_store import AccountFile
+    from kuayu.service.operator_file import OperatorFileError
 
     try:
         return AccountFile(path)
-    except AccountFileError as error:
+    except OperatorFileError as error:
         _fail(str(error), "give a file with one [TENANT/]ACCOUNT [weight=W] [quota=HOURS] in each line")
 
 

@@ -13,7 +13,8 @@ wait                   *decide*: the explanation is kept for whoever asks
 stop, migrate          *stop*: the job is stopped and queued again, and the next passes start it from its checkpoint.
                        A migration has no shorter way: the domains of this contract start and stop runs. The decision on
                        it is kept as it was made, with its target; where the job then really starts is decided when its
-                       devices are free, by what holds at that time
+                       devices are free, by what holds at that time. Who makes room for a job that waits stands behind
+                       that one meanwhile
 resize                 *resize*: likewise, and until it has its devices it asks for as many as were decided and no more
                        (class JobResize), so that what it gave up is not taken back by it. One that has reported no
                        checkpoint is not resized, except for a job of higher priority: it would begin anew
@@ -100,6 +101,7 @@ class JobStep:
         alternatives: What will do instead, class JobPlacement; only for *place*.
         weights: Compute index of the devices of these for the job, by domain and accelerator; only for *place*.
         resize: How the job is resized; only for *resize*.
+        beneficiary: Job that waits for what it gives up; only for *stop*, where it makes room.
         has_way: Whether the job could start somewhere, if enough were free.
     """
 
@@ -112,6 +114,7 @@ class JobStep:
     alternatives: "tuple[documents.JobPlacement, ...]" = ()
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     resize: "documents.JobResize | None" = None
+    beneficiary: str | None = None
     has_way: bool = True
 
 
@@ -397,7 +400,8 @@ def _step(
     reason = f"{INTERRUPTED}{reason}"
     if verb == "migrate":
         reason = f"{reason} It is stopped and started again from its checkpoint for that: it goes on elsewhere."
-    return JobStep(record["id"], JobVerb.STOP, reason[:MAX_REASON_CHARACTERS], record["attempt"], decision)
+    words, beneficiary = reason[:MAX_REASON_CHARACTERS], decision["explanation"].get("beneficiary")
+    return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=beneficiary)
 
 
 def _resized(

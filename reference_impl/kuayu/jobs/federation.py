@@ -17,6 +17,9 @@
    called off is interrupted and gives its devices back soon. Only who has a checkpoint may be interrupted by decisions:
    the share that it keeps busy, without which a state lets nobody be moved, is stated for these alone, and is one, as
    steps tell how fast a job is and not how many devices would have done.
+9. *Making room.* Who was stopped so that another job can start stands in no state while that one waits in it, for
+   :data:`MAKES_ROOM_SECONDS` at most. By its age, or as its account has used less, it could go first, and take back the
+   devices that it was stopped for.
 
 Everything is in order of name, so that the same snapshot gives the same state, byte for byte.
 """
@@ -65,6 +68,10 @@ GRACE_SECONDS = 10.0
 
 REFUSED_SECONDS = 60.0
 """Seconds for which it counts that domains had no room for a job: those from one decision to the next."""
+
+MAKES_ROOM_SECONDS = 600.0
+"""Seconds for which a job stands behind the one that it was stopped for: as long as others that make room with it may
+take to write their checkpoints (``kuayu.scheduling.preemption.MAX_SAVING_SECONDS``)."""
 
 MAX_NODES = 10_000
 """Nodes of a pool that a state can tell; of a larger pool none are told."""
@@ -115,6 +122,7 @@ class FederationSnapshot:
         held: Jobs that are held for their budget, or since their account had used its quota, and to be looked at again;
             class JobRecord.
         accounts: What accounts of these jobs have used, class Account, of those that take turns or have a quota.
+        makes_room: Job for which a decision has stopped one that waits, by the name of the latter.
         steps_per_second: How fast running jobs are, as their reports show, by name.
         copies: Domains that hold data which have moved, by artefact.
     """
@@ -136,6 +144,7 @@ class FederationSnapshot:
     active: "Sequence[documents.JobRecord]" = ()
     held: "Sequence[documents.JobRecord]" = ()
     accounts: "Sequence[documents.Account]" = ()
+    makes_room: Mapping[str, str] = field(default_factory=dict)
     steps_per_second: Mapping[str, float] = field(default_factory=dict)
     copies: Mapping[str, Collection[str]] = field(default_factory=dict)
 
@@ -180,7 +189,9 @@ def scheduling_state(snapshot: FederationSnapshot) -> FederationState:
     apart: dict[str, str] = {}
     kinds = kinds_of(snapshot.nodes)
     names = sorted(domain["id"] for domain in snapshot.domains)
-    waiting = [record for record in sorted(snapshot.waiting, key=_place) if _may_be_tried(record, snapshot.now, apart)]
+    queued = [record for record in sorted(snapshot.waiting, key=_place) if _may_be_tried(record, snapshot.now, apart)]
+    tried = set(map(_name, queued))
+    waiting = [record for record in queued if not _stands_back(record, snapshot, tried, apart)]
     holding = _Holding(snapshot, notes)
     active = [record for record in sorted(snapshot.active, key=_name) if holding.share_of(record)]
     records = [*waiting, *active]
@@ -416,6 +427,21 @@ def _may_be_tried(record: "documents.JobRecord", now: str, apart: dict[str, str]
     if why is not None:
         apart[record["id"]] = why
     return why is None
+
+
+def _stands_back(
+    record: "documents.JobRecord", snapshot: FederationSnapshot, tried: Collection[str], apart: dict[str, str]
+) -> bool:
+    """Whether a job leaves its former devices to the one that it was stopped for; where it does, that is noted."""
+    beneficiary = snapshot.makes_room.get(record["id"])
+    if beneficiary not in tried:
+        return False
+    until = instant_after(record["transitions"][-1]["at"], MAKES_ROOM_SECONDS)
+    if seconds_of(until) <= seconds_of(snapshot.now):
+        return False
+    why = f"It was stopped to make room for {beneficiary}, which goes first."
+    apart[record["id"]] = f"{why} It is looked at again when that one has devices, at {until} in any case."
+    return True
 
 
 def _waiting(record: "documents.JobRecord", spec: "documents.JobSpec") -> "documents.WaitingJob":

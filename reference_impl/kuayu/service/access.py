@@ -6,11 +6,16 @@
 3. The role *domain* speaks for one domain. What a request names is looked at before anybody acts on it: paths and
    queries when the request is let in, bodies when they are read. Names that nothing is registered under are left to
    whoever answers. An operation that the role may call and that has no rule here lets it name nothing.
+4. A token that is bound to accounts submits and calls off jobs of these, and changes nothing else: domains, nodes,
+   links and allocations are shared by all accounts, and so is what is reported of them. A job that names no account
+   counts for the only one of the token. What it reads is what its role reads. An operation that writes and has no rule
+   here is none for such a token. A job keeps its account, so that it can be looked at before the job is called off.
 
 Tenants need no rule: whatever is looked up is looked up by tenant.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -21,9 +26,10 @@ from starlette._utils import get_route_path
 from starlette.routing import BaseRoute
 from starlette.types import Scope
 
+from kuayu.jobs.fair_share import account_of
 from kuayu.service import auth
 from kuayu.service.auth import Grant, Role
-from kuayu.service.problems import ProblemException
+from kuayu.service.problems import Place, ProblemException
 from kuayu.service.settings import Settings
 
 if TYPE_CHECKING:
@@ -88,6 +94,9 @@ ROLES: Mapping[str, frozenset[Role]] = {
 
 WRITES = frozenset({*_WRITES, *_WRITES_OF_DOMAINS})
 """Operations that change something."""
+
+WRITES_OF_ACCOUNTS = frozenset({"putJob", "deleteJob"})
+"""Of these, what a token that is bound to accounts may call."""
 
 METRICS = {"token": READERS, "operator": frozenset({Role.OPERATOR})}
 """Who gets the service's own metrics, by the operator's setting, where not everybody or nobody does."""
@@ -168,7 +177,7 @@ class Gate:
         if self._settings.issuer is not None and (call is None or ROLES[call.operation]):
             await self._settings.issuer.prepare(auth.bearer(Request(scope)))
 
-    def admit(self, scope: Scope, call: Call | None) -> Grant | None:
+    async def admit(self, scope: Scope, call: Call | None) -> Grant | None:
         """Let a request in, or not.
 
         Args:
@@ -179,7 +188,7 @@ class Gate:
             Whom it speaks for; None where that is not known and need not be.
 
         Raises:
-            ProblemException: unauthorised, forbidden, or invalid-parameter.
+            ProblemException: unauthorised, forbidden, or invalid-parameter; overloaded.
         """
         request = Request(scope)
         if call is None or not ROLES[call.operation]:
@@ -195,14 +204,20 @@ class Gate:
         grant = auth.acting(request, grant, self._settings)
         scope[_ADMITTED] = Admitted(grant, call)
         if grant.role not in ROLES[call.operation]:
-            detail = f"the role {grant.role.value} may not call {call.operation}"
-            headers = {auth.CHALLENGE: f'{auth.BEARER}, error="insufficient_scope"'}  # RFC 6750, 3.1
-            raise ProblemException("forbidden", detail, headers=headers)
+            raise _beyond_scope(f"the role {grant.role.value} may not call {call.operation}")
         if grant.role is Role.DOMAIN:
             _check_names(
                 grant, _IN_HEAD.get(call.operation), (call.names, scope["query_string"]), scope["app"].state.runtime
             )
+        if grant.accounts is not None and call.operation in WRITES:
+            await _check_account_in_head(grant, grant.accounts, call, scope["app"].state.runtime)
         return grant
+
+
+def _beyond_scope(detail: str) -> ProblemException:
+    """An operation that is not for the token of a request (RFC 6750, 3.1)."""
+    headers = {auth.CHALLENGE: f'{auth.BEARER}, error="insufficient_scope"'}
+    return ProblemException("forbidden", detail, headers=headers)
 
 
 def admitted(scope: Scope) -> Admitted | None:
@@ -252,6 +267,61 @@ async def check_body(request: Request, load: Callable[[], Any]) -> None:
     runtime: Runtime = request.app.state.runtime
     rule = _IN_BODY.get(decided.call.operation)
     await runtime.urgent.run(decided.grant.tenant, _check_loaded, decided.grant, rule, load, runtime)
+
+
+async def _check_account_in_head(grant: Grant, accounts: AbstractSet[str], call: Call, runtime: "Runtime") -> None:
+    """See whether a token that is bound to accounts may call an operation that writes, as far as its path tells.
+
+    Raises:
+        ProblemException: forbidden; overloaded.
+    """
+    if call.operation not in WRITES_OF_ACCOUNTS:
+        detail = "a token that is bound to accounts submits and calls off jobs alone"
+        raise _beyond_scope(f"{detail}; for {call.operation} use one of the same tenant that is bound to none")
+    if call.operation == "deleteJob":
+        job = call.names["id"]
+        record = await runtime.threads.run(grant.tenant, runtime.jobs.store.record, grant.tenant, job)
+        if record is not None and (account := account_of(record.standing.spec)) not in accounts:
+            detail = (
+                f"the job {job!r} counts for the account {account!r}, and the token is bound to {_listed(accounts)}"
+            )
+            raise ProblemException("forbidden", f"{detail}; use one for {account!r}")
+
+
+def settle_account(request: Request, job: dict[str, Any]) -> dict[str, Any]:
+    """A job that is submitted, with the account that it counts for where its sender is bound to accounts.
+
+    One that names none counts for ``default``, as everybody's does, if the sender is bound to that among others; else
+    for the only account that the sender is bound to.
+
+    Args:
+        request: Was let in.
+        job: Class JobRequest.
+
+    Raises:
+        ProblemException: forbidden.
+    """
+    decided = admitted(request.scope)
+    accounts = None if decided is None else decided.grant.accounts
+    if accounts is None or account_of(job) in accounts:
+        return job
+    if "account" in job:
+        detail = f"the job counts for the account {job['account']!r}, and the token is bound to {_listed(accounts)}"
+        detail = f"{detail}; name one of these, or use a token for {job['account']!r}"
+    elif len(accounts) > 1:
+        detail = f"the job names no account, and the token is bound to several; name one of {_listed(accounts)}"
+    else:
+        return {**job, "account": next(iter(accounts))}
+    raise ProblemException("forbidden", detail, [Place("it has to be an account of the token", "/account")])
+
+
+MAX_LISTED = 10
+"""Accounts that a refusal names."""
+
+
+def _listed(accounts: AbstractSet[str]) -> str:
+    names = [repr(name) for name in sorted(accounts)]
+    return ", ".join(names if len(names) <= MAX_LISTED else [*names[:MAX_LISTED], "…"])
 
 
 Named = tuple[str, Any]

@@ -6,22 +6,24 @@
 2. The half-life stands in the database as well, since it was counted with: where the operator sets another one, all
    sums are counted to the instant of that with the one from before.
 3. Weights and quotas are set by the operator, in a file with an account in each line: ``ACCOUNT`` or
-   ``TENANT/ACCOUNT``, then ``weight=W`` and ``quota=HOURS`` as may be. A line that begins with ``#`` is a remark. The
-   file is read again when it changes. Weights of one and no quotas hold where nothing is said.
+   ``TENANT/ACCOUNT``, then ``weight=W`` and ``quota=HOURS`` as may be. It is read again when it changes
+   (:mod:`kuayu.service.operator_file`). Weights of one and no quotas hold where nothing is said.
 """
 
-import logging
 import math
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from typing_extensions import override
 
 from kuayu.jobs.fair_share import DEFAULT_WEIGHT, HALF_LIFE_SECONDS, account_of, accrued, decayed
 from kuayu.service.auth import IDENTIFIER
 from kuayu.service.job_rules import JobStanding
+from kuayu.service.operator_file import OperatorFile
 from kuayu.service.settings import SOLE_TENANT
 from kuayu.service.storage.resources import NAME, OWNER
 from kuayu.service.storage.tables import account, meta
@@ -29,8 +31,6 @@ from kuayu.service.storage.writer import Outcome, Transaction
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
-
-logger = logging.getLogger(__name__)
 
 HALF_LIFE = "half-life of use"
 """Name of the fact about the database, in seconds."""
@@ -68,69 +68,43 @@ class AccountRule:
 NO_RULE = AccountRule()
 
 
-class AccountFileError(ValueError):
-    """The file cannot be used; the message says why and in which line."""
-
-
-class AccountFile:
+class AccountFile(OperatorFile):
     """What a file says of accounts.
 
     Args:
         path: The file.
 
     Raises:
-        AccountFileError: It cannot be read, or a line of it.
+        OperatorFileError: It cannot be read, or a line of it.
     """
 
+    what = "accounts"
+
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._state: object = None
         self._rules: Mapping[str, Mapping[str, AccountRule]] = {}
-        self.read()
+        super().__init__(path)
 
     def of(self, tenant: str) -> Mapping[str, AccountRule]:
         """What it says of accounts of a tenant, by name."""
         return self._rules.get(tenant, {})
 
-    def read(self) -> bool:
-        """Read the file if it has changed; what it said before stays where it cannot be used.
+    @property
+    @override
+    def count(self) -> int:
+        return sum(map(len, self._rules.values()))
 
-        Returns:
-            Whether it was read.
-
-        Raises:
-            AccountFileError: It cannot be read, or a line of it.
-        """
-        try:
-            status = self._path.stat()
-            state = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if state == self._state:
-                return False
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise AccountFileError(f"cannot read the accounts in {self._path}: {error}") from error
-        self._state = state
+    @override
+    def _take(self, lines: Sequence[tuple[int, str]], status: os.stat_result) -> None:
         rules: dict[str, dict[str, AccountRule]] = {}
-        for number, line in enumerate(lines, start=1):
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
+        for number, line in lines:
             try:
                 tenant, name, rule = _entry(line)
             except ValueError as error:
-                raise AccountFileError(f"{self._path}, line {number}: {error}") from error
+                raise self._wrong(number, error) from error
             if name in rules.setdefault(tenant, {}):
-                raise AccountFileError(f"{self._path}, line {number}: the account {name} stands in another line")
+                raise self._wrong(number, f"the account {name} stands in another line")
             rules[tenant][name] = rule
         self._rules = rules
-        return True
-
-    def read_again(self) -> None:
-        """Read the file if it has changed, and log what came of it."""
-        try:
-            if self.read():
-                logger.info("read accounts from %s", self._path)
-        except AccountFileError as error:
-            logger.error("%s; what it said before still holds", error)  # noqa: TRY400 - the cause is all there is
 
 
 def half_life(connection: Connection) -> float:

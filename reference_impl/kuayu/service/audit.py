@@ -2,10 +2,12 @@
 
 One line of JSON for each request that writes, whatever its answer, and for each that a known token may not make:
 
-``{"time": …, "tenant": …, "subject": …, "role": …, "operation": …, "resource": …, "status": …, "request": …}``
+``{"time": …, "tenant": …, "subject": …, "role": …, "accounts": …, "operation": …, "resource": …, "status": …,
+"request": …}``
 
-1. ``subject`` is the name of a token, never the token, and ``tenant`` the one that the request was for. ``status`` is
-   null where the sender went before there was an answer. ``request`` is made here; the answer has it as X-Request-Id.
+1. ``subject`` is the name of a token, never the token, ``tenant`` the one that the request was for, and ``accounts``
+   those that the token is bound to, null where it is bound to none. ``status`` is null where the sender went before
+   there was an answer. ``request`` is made here; the answer has it as X-Request-Id.
 2. Nothing that a client wrote gets in but the names in its path, and these only where they have the form of names; one
    that holds the sender's token is left out. Queries, other headers and bodies do not get in at all.
 3. Requests without a known token are not kept: they change nothing, and anybody could fill the log with them.
@@ -79,6 +81,7 @@ class AuditLog:
             "tenant": decided.grant.tenant,
             "subject": decided.grant.name,
             "role": decided.grant.role.value,
+            "accounts": None if decided.grant.accounts is None else sorted(decided.grant.accounts),
             "operation": call.operation,
             "resource": _resource(call, secret),
             "status": status,

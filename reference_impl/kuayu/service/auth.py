@@ -2,9 +2,9 @@
 
 1. A file of tokens holds one in each line: ``TENANT=TOKEN``, or ``TENANT=sha256:HEX`` with the SHA-256 of the token, so
    that who reads the file has none; then, as may be, ``role=ROLE``, ``domain=DOMAIN`` (of the role domain alone),
-   ``name=NAME`` (what the audit log calls it) and ``expires=INSTANT``. A line that begins with ``#`` is a remark. The
-   file is read again when it changes. Tokens are random, so that a fast hash is enough (NIST SP 800-63B, 5.1.2.2: of
-   look-up secrets with 112 bits or more).
+   ``account=ACCOUNT`` (of the role tenant alone, once for each that it is bound to), ``name=NAME`` (what the audit log
+   calls it) and ``expires=INSTANT``. It is read again when it changes (:mod:`kuayu.service.operator_file`). Tokens are
+   random, so that a fast hash is enough (NIST SP 800-63B, 5.1.2.2: of look-up secrets with 112 bits or more).
 2. Whom a request speaks for. A bearer token is looked for among those of the operator first; one that is not there and
    has the form of a JSON Web Token is the issuer's affair, where there is one (:mod:`kuayu.service.token_issuer`). What
    a role may call is the subject of :mod:`kuayu.service.access`. Refusals are those of RFC 6750, 3.
@@ -12,22 +12,21 @@
 
 import hashlib
 import hmac
-import logging
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
 from fastapi import Request
+from typing_extensions import override
 
+from kuayu.service.operator_file import OperatorFile
 from kuayu.service.problems import Place, ProblemException
 from kuayu.service.settings import SOLE_TENANT, Settings
-
-logger = logging.getLogger(__name__)
 
 HASHED = re.compile(r"sha256:[0-9a-f]{64}")
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -38,10 +37,6 @@ ACTING_FOR = "kuayu-tenant"
 
 GROUP_MAY_READ, EVERYBODY_MAY_READ = 0o040, 0o004
 """Bits of a file's mode."""
-
-
-class TokenFileError(ValueError):
-    """The file cannot be used; the message says why and in which line."""
 
 
 class Role(StrEnum):
@@ -72,6 +67,7 @@ class Grant:
         tenant: Whom it speaks for.
         role: What it may do.
         domain: The only domain that it speaks for; None where it speaks for all of the tenant's.
+        accounts: The only accounts that it submits and calls off jobs for; None where it is bound to none.
         name: What it is called where who did something is kept; empty where it has no name.
         expires: Unix seconds from which it is none any more.
     """
@@ -79,18 +75,19 @@ class Grant:
     tenant: str
     role: Role = Role.TENANT
     domain: str | None = None
+    accounts: frozenset[str] | None = None
     name: str = ""
     expires: float = float("inf")
 
 
-class TokenFile:
+class TokenFile(OperatorFile):
     """The tokens in a file.
 
     Args:
         path: The file.
 
     Raises:
-        TokenFileError: It cannot be read, or a line of it.
+        OperatorFileError: It cannot be read, or a line of it.
 
     Attributes:
         in_the_clear: How many stand there as they are.
@@ -98,13 +95,13 @@ class TokenFile:
             volumes of Kubernetes are readable by such a group (``LoadCredential=``, ``fsGroup``).
     """
 
+    what = "tokens"
+
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._state: object = None
         self._grants: Mapping[str, Grant] = {}
         self.in_the_clear = 0
         self.exposed = False
-        self.read()
+        super().__init__(path)
 
     @property
     def tenants(self) -> set[str]:
@@ -115,52 +112,30 @@ class TokenFile:
         """What a token is good for, or None where it is none. The time that takes tells nothing but of its hash."""
         return self._grants.get(hash_of(token))
 
-    def read(self) -> bool:
-        """Read the file if it has changed; what it held before stays where it cannot be used.
+    @property
+    @override
+    def count(self) -> int:
+        return len(self._grants)
 
-        Returns:
-            Whether it was read.
-
-        Raises:
-            TokenFileError: It cannot be read, or a line of it.
-        """
-        try:
-            status = self._path.stat()
-            state = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode)
-            if state == self._state:
-                return False
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise TokenFileError(f"cannot read the tokens in {self._path}: {error}") from error
-        self._state = state
+    @override
+    def _take(self, lines: Sequence[tuple[int, str]], status: os.stat_result) -> None:
         grants: dict[str, Grant] = {}
         in_the_clear = 0
-        for number, line in enumerate(lines, start=1):
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
+        for number, line in lines:
             try:
                 secret, grant = _entry(line)
             except ValueError as error:
-                raise TokenFileError(f"{self._path}, line {number}: {error}") from error
+                raise self._wrong(number, error) from error
             hashed = secret if HASHED.fullmatch(secret) else hash_of(secret)
             if not grant.name:
                 grant = replace(grant, name=f"line-{number}")
             if hashed in grants and replace(grants[hashed], name="") != replace(grant, name=""):
-                raise TokenFileError(f"{self._path}, line {number}: the same token stands in another line")
+                raise self._wrong(number, "the same token stands in another line")
             grants.setdefault(hashed, grant)
             in_the_clear += hashed != secret
         self._grants, self.in_the_clear = grants, in_the_clear
         mode, own = status.st_mode, {os.getegid(), *os.getgroups()}
         self.exposed = bool(mode & EVERYBODY_MAY_READ or (mode & GROUP_MAY_READ and status.st_gid not in own))
-        return True
-
-    def read_again(self) -> None:
-        """Read the file if it has changed, and log what came of it."""
-        try:
-            if self.read():
-                logger.info("read %d tokens from %s", len(self._grants), self._path)
-        except TokenFileError as error:
-            logger.error("%s; the tokens from before still hold", error)  # noqa: TRY400 - the cause is all there is
 
 
 def hash_of(token: str) -> str:
@@ -253,23 +228,33 @@ def _entry(line: str) -> tuple[str, Grant]:
         raise ValueError("after sha256: stand 64 hexadecimal digits in lower case")
     grant = Grant(tenant)
     for other in others:
-        match other.partition("="):
-            case ("role", "=", role) if role in ROLES:
-                grant = replace(grant, role=ROLES[role])
-            case ("domain", "=", domain) if IDENTIFIER.fullmatch(domain):
-                grant = replace(grant, domain=domain)
-            case ("name", "=", name) if IDENTIFIER.fullmatch(name):
-                grant = replace(grant, name=name)
-            case ("expires", "=", text):
-                moment = datetime.fromisoformat(text)
-                if moment.tzinfo is None:
-                    raise ValueError(f"{text} has no time zone; write it as 2027-01-01T00:00:00Z")
-                grant = replace(grant, expires=moment.timestamp())
-            case _:
-                roles = ", ".join(f"role={role}" for role in ROLES)
-                raise ValueError(
-                    f"after the token stand {roles}, domain=DOMAIN, name=NAME or expires=INSTANT, not {other!r}"
-                )
+        grant = _with_option(grant, other)
     if (grant.role is Role.DOMAIN) != (grant.domain is not None):
         raise ValueError("role=domain and domain=DOMAIN stand together")
+    if grant.role is not Role.TENANT and grant.accounts is not None:
+        raise ValueError(f"account=ACCOUNT is for tokens that submit jobs, role=tenant, and this one is {grant.role}")
     return secret, grant
+
+
+def _with_option(grant: Grant, option: str) -> Grant:
+    """A grant with what stands behind its token.
+
+    Raises:
+        ValueError: It is nothing that may stand there; the message says why.
+    """
+    match option.partition("="):
+        case ("role", "=", role) if role in ROLES:
+            return replace(grant, role=ROLES[role])
+        case ("domain", "=", domain) if IDENTIFIER.fullmatch(domain):
+            return replace(grant, domain=domain)
+        case ("account", "=", account) if IDENTIFIER.fullmatch(account):
+            return replace(grant, accounts=(grant.accounts or frozenset()) | {account})
+        case ("name", "=", name) if IDENTIFIER.fullmatch(name):
+            return replace(grant, name=name)
+        case ("expires", "=", text):
+            moment = datetime.fromisoformat(text)
+            if moment.tzinfo is None:
+                raise ValueError(f"{text} has no time zone; write it as 2027-01-01T00:00:00Z")
+            return replace(grant, expires=moment.timestamp())
+    options = (*(f"role={role}" for role in ROLES), "domain=DOMAIN", "account=ACCOUNT", "name=NAME")
+    raise ValueError(f"after the token stand {', '.join(options)} or expires=INSTANT, not {option!r}")

@@ -389,7 +389,7 @@ class Admission:
         try:
             try:
                 await self._gate.prepare(scope, call)
-                grant = self._gate.admit(scope, call)
+                grant = await self._gate.admit(scope, call)
             except ProblemException as problem:
                 watch.refused = True
                 await problem.response()(scope, receive, watch.send)

@@ -260,13 +260,13 @@ class JobCoordinator:
         """A node or domain that an attempt needs is gone; the job as it stands then, None where there is none."""
         return await self._alter(tenant, name, partial(job_rules.lose, attempt=attempt, reason=reason), urgent=True)
 
-    async def preempt(self, tenant: str, name: str, reason: str) -> JobRecord | None:
+    async def preempt(self, tenant: str, name: str, reason: str, beneficiary: str | None = None) -> JobRecord | None:
         """Have a job end where it runs and wait again, as others need its devices or it is to run elsewhere.
 
         Returns:
             The job as it stands then, None where there is none.
         """
-        return await self._alter(tenant, name, partial(job_rules.preempt, reason=reason))
+        return await self._alter(tenant, name, partial(job_rules.preempt, reason=reason, beneficiary=beneficiary))
 
     async def resize(
         self, tenant: str, name: str, attempt: int, size: "documents.JobResize", reason: str
@@ -633,7 +633,7 @@ class JobLoop:
             case JobVerb.RELEASE:
                 await self._jobs.unhold(tenant, step.job, step.reason)
             case JobVerb.STOP:
-                await self._jobs.preempt(tenant, step.job, step.reason)
+                await self._jobs.preempt(tenant, step.job, step.reason, step.beneficiary)
             case JobVerb.RESIZE:
                 assert step.resize is not None
                 await self._jobs.resize(tenant, step.job, step.attempt, step.resize, step.reason)

@@ -238,6 +238,7 @@ class JobStanding:
         cancelling: Whether the job is being called off.
         withdrawing: Whether its allocation is to be let go.
         resize: Class JobResize, from when it was decided until an attempt has its devices; None otherwise.
+        beneficiary: Job that it makes room for, from when it was stopped for that until it is placed anew; None else.
         runs: Runs of the attempt that is under way, in the order of ranks; none unless its allocation was committed.
     """
 
@@ -266,6 +267,7 @@ class JobStanding:
     cancelling: bool = False
     withdrawing: bool = False
     resize: Json | None = None
+    beneficiary: str | None = None
     runs: tuple[Run, ...] = ()
 
     @property
@@ -401,6 +403,7 @@ def place(
         deadline=deadline,
         verdict=None,
         withdrawing=False,
+        beneficiary=None,
         runs=(),
     )
     return _enter(request, JobState.starting, reason, now)
@@ -485,11 +488,14 @@ def lose(standing: JobStanding, attempt: int, reason: str, now: int) -> JobStand
     return standing if standing.ending else _end_attempt(standing, Verdict.LOST, reason, now)
 
 
-def preempt(standing: JobStanding, reason: str, now: int) -> JobStanding:
-    """It is to end where it runs, and to wait for other devices. That is not its own fault."""
+def preempt(standing: JobStanding, reason: str, now: int, beneficiary: str | None = None) -> JobStanding:
+    """It is to end where it runs, and to wait for other devices: behind the job that it makes room for, if for any.
+
+    That is not its own fault.
+    """
     if standing.allocation is None or standing.ending:
         return standing
-    return _end_attempt(standing, Verdict.LOST, reason, now)
+    return _end_attempt(replace(standing, beneficiary=beneficiary), Verdict.LOST, reason, now)
 
 
 def resize(standing: JobStanding, attempt: int, size: Json, reason: str, now: int) -> JobStanding:

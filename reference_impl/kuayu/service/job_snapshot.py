@@ -394,6 +394,9 @@ class SnapshotReader:
             "active": [book.wire(record) for record in active],
             "held": [record.to_wire() for record in _held_to_look_at(book, accounts, budgets=budgets)],
             "accounts": list(accounts.values()),
+            "makes_room": {
+                record.name: beneficiary for record in front if (beneficiary := record.standing.beneficiary) is not None
+            },
             "steps_per_second": book.steps_per_second(),
         }
         return PassInput(registry.written, orjson.dumps(others), shape, len(front) + len(active))

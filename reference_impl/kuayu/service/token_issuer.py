@@ -5,7 +5,9 @@
    its head says of where keys are (``jku``, ``x5u``, ``jwk``, ``x5c``) is not looked at. Nothing is said of claims
    before the signature holds.
 2. Whom it speaks for. Claims name tenant, roles and domain; of several roles the one that may most counts. A token
-   without a tenant or a role of this service is none of it.
+   without a tenant or a role of this service is none of it. Where the operator says which claim names accounts, a token
+   of the role tenant has to state it: the accounts that it is bound to, or :data:`ALL_ACCOUNTS`. One that lacks it, as
+   where an issuer leaves out what is empty, is not to be good for more than others.
 3. Tokens that were good are remembered by their SHA-256, so that a signature is computed once; not beyond the end of
    their time, nor beyond a change of the keys.
 """
@@ -47,6 +49,12 @@ UNREADABLE = (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError, O
 CLAIMS = {"tenant": "tenant", "role": "roles", "domain": "domain"}
 """Claims that are read, by what they say, where the operator names no others."""
 
+ACCOUNT = "account"
+"""What a claim says that names accounts; there is none unless the operator names it."""
+
+ALL_ACCOUNTS = "*"
+"""Stands in such a claim for all accounts of the tenant."""
+
 
 @dataclass(slots=True)
 class TokenIssuer:
@@ -56,8 +64,8 @@ class TokenIssuer:
         name: Claim ``iss`` of its tokens.
         audience: One of their ``aud``.
         keys: Its public keys.
-        claims: Names of claims, as :data:`CLAIMS` has them. A name that no claim has is taken apart at its dots, for
-            claims within claims.
+        claims: Names of claims, as :data:`CLAIMS` has them, and of :data:`ACCOUNT` as may be. A name that no claim has
+            is taken apart at its dots, for claims within claims.
         leeway: Seconds by which clocks may differ.
     """
 
@@ -135,18 +143,30 @@ class TokenIssuer:
             _ClaimError: They do not say.
         """
         tenant = self._identifier(claims, "tenant")
-        stated = self._claim(claims, "role")
-        stated = stated.split() if isinstance(stated, str) else stated
-        names = {name for name in stated if isinstance(name, str)} if isinstance(stated, list) else set()
-        roles = {ROLES[name] for name in names & ROLES.keys()}
+        roles = {ROLES[name] for name in self._names(claims, "role") & ROLES.keys()}
         if not roles:
             raise _ClaimError("the token names no role of this service")
         role = next(role for role in BY_RIGHTS if role in roles)
         domain = self._identifier(claims, "domain") if role is Role.DOMAIN else None
+        accounts = self._accounts(claims) if role is Role.TENANT and ACCOUNT in self.claims else None
         subject = claims["sub"]
         if not NAME.fullmatch(subject):
             subject = hashlib.sha256(subject.encode()).hexdigest()[:16]
-        return Grant(tenant, role, domain, f"jwt:{subject}", float(claims["exp"]) + self.leeway)
+        return Grant(tenant, role, domain, accounts, f"jwt:{subject}", float(claims["exp"]) + self.leeway)
+
+    def _accounts(self, claims: Mapping[str, Any]) -> frozenset[str] | None:
+        names = self._names(claims, ACCOUNT)
+        if ALL_ACCOUNTS in names:
+            return None
+        if not names or not all(map(IDENTIFIER.fullmatch, names)):
+            raise _ClaimError("the token names no account as this service has it")
+        return frozenset(names)
+
+    def _names(self, claims: Mapping[str, Any], what: str) -> set[str]:
+        """Names in a claim, which stand as a text or as a list."""
+        stated = self._claim(claims, what)
+        stated = stated.split() if isinstance(stated, str) else stated
+        return {name for name in stated if isinstance(name, str)} if isinstance(stated, list) else set()
 
     def _identifier(self, claims: Mapping[str, Any], what: str) -> str:
         stated = self._claim(claims, what)
@@ -165,16 +185,16 @@ class TokenIssuer:
 
 
 def read_claims(entries: list[str]) -> Mapping[str, str]:
-    """Names of claims, of which each stands as ``tenant=CLAIM``, ``role=CLAIM`` or ``domain=CLAIM``.
+    """Names of claims, of which each stands as ``tenant=CLAIM``, ``role=CLAIM``, ``domain=CLAIM`` or ``account=CLAIM``.
 
     Raises:
         ValueError: One stands otherwise.
     """
-    claims = dict(CLAIMS)
+    claims, known = dict(CLAIMS), (*CLAIMS, ACCOUNT)
     for entry in entries:
         what, _, name = entry.partition("=")
-        if what not in CLAIMS or not name:
-            raise ValueError(f"a claim is given as {', '.join(f'{known}=CLAIM' for known in CLAIMS)}, not {entry!r}")
+        if what not in known or not name:
+            raise ValueError(f"a claim is given as {', '.join(f'{claim}=CLAIM' for claim in known)}, not {entry!r}")
         claims[what] = name
     return claims
 

@@ -11,7 +11,8 @@ from service.jobs.played_domains import PlayedDomain, until
 from service.jobs.test_loop import decision, job, state, submit
 from service.postgres_server import running as postgres_running
 
-from kuayu.service.account_store import AccountFile, AccountFileError, AccountRule
+from kuayu.service.account_store import AccountFile, AccountRule
+from kuayu.service.operator_file import OperatorFileError
 from kuayu_schemas import schema
 
 WEEK = 604_800.0
@@ -121,6 +122,38 @@ def test_a_quota_holds_jobs_until_it_is_raised_and_each_is_told_why(
     assert entered == ["queued", "held", "queued", "starting", "running", "succeeded"]
 
 
+def test_a_job_that_makes_room_is_not_put_back_before_the_one_that_it_made_room_for(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    """The long job is of an account that has used less for its weight, so that it would go first where both wait."""
+    file = tmp_path / "accounts"
+    file.write_text("red weight=1e6\n")
+    service = start_service("--accounts", str(file))
+    for domain, speed in (("fast", 624e12), ("slow", 312e12)):
+        service.register(f"{domain}-1", 8, domain)
+        model = {"kind": "gpu", "vendor": "Example", "model": domain, "peak_matrix_throughput": {"bf16": speed}}
+        node = {"id": f"{domain}-1", "domain": domain, "devices": [{"id": str(n), **model} for n in range(8)]}
+        service.put(f"/v1/nodes/{domain}-1", node).raise_for_status()
+    for source, destination in (("fast", "slow"), ("slow", "fast")):
+        link = {"id": f"{source}-{destination}", "source": source, "destination": destination, "capacity": 1e10}
+        service.put(f"/v1/links/{link['id']}", link).raise_for_status()
+    days = {"expected": 3.6e6, "low": 3e6, "high": 4.2e6, "coverage": 0.8}
+    with PlayedDomain(service, "fast") as fast, PlayedDomain(service, "slow") as slow:
+        submit(service, "before", account="blue", domains=["fast"])
+        runs(fast, service, "before", 0.3)
+        submit(service, "long", account="red", duration=days, checkpoint="file:///checkpoints/long")
+        fast.report(fast.wait_for("start", "long"), "running")
+        submit(service, "short", account="blue", domains=["fast"])
+        runs(fast, service, "short", 0.1)
+        assert len(fast.of("stop", "long")) == 1
+        started = [action["job"] for action in fast.done if action["kind"] == "start"]
+        assert started[:3] == ["before", "long", "short"]
+        until(lambda: job(service, "long"), lambda record: record["attempt"] == 2)
+        assert len(fast.of("start", "long")) + len(slow.of("start", "long")) <= 2  # it may be under way
+    reasons = [each["reason"] for each in job(service, "long")["transitions"] if each["state"] == "restarting"]
+    assert [reason.startswith("Interrupted by a decision: It makes room") for reason in reasons] == [True]
+
+
 def test_accounts_of_tenants_have_nothing_to_do_with_each_other(start_service: StartService, tmp_path: Path) -> None:
     file = tmp_path / "accounts"
     file.write_text("one/red quota=5\n")
@@ -167,6 +200,6 @@ def test_a_file_of_accounts_says_where_it_is_wrong(tmp_path: Path) -> None:
     }
     for text, words in wrong.items():
         file.write_text(text)
-        with pytest.raises(AccountFileError, match=words.replace("+", "[+]")):
+        with pytest.raises(OperatorFileError, match=words.replace("+", "[+]")):
             AccountFile(file)
         assert accounts.of("default") == {"red": AccountRule(2.0, 1000.0)}

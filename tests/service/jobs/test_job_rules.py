@@ -302,6 +302,14 @@ def test_a_job_that_is_called_off_while_it_is_resized_is_not_resized_any_more() 
         assert (called_off.state, called_off.resize) == (JobState.cancelled, None)
 
 
+def test_a_job_that_makes_room_knows_for_whom_until_it_is_placed_anew() -> None:
+    standing = job_rules.preempt(running("x"), "others need them", 2, "other")
+    assert job_rules.preempt(standing, "and others", 2, "another").beneficiary == "other"
+    standing = released(job_rules.take_stop_answer(standing, "x", COMMITTED, 2))
+    assert (standing.state, standing.beneficiary) == (JobState.queued, "other")
+    assert place(standing).beneficiary is None
+
+
 def test_a_job_that_is_held_is_not_placed_until_that_is_over() -> None:
     standing = job_rules.hold(job_rules.submit(request(), 0), "its budget is spent", 1)
     assert (standing.state, standing.reason) == (JobState.held, "its budget is spent")

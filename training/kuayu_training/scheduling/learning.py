@@ -25,8 +25,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
 from kuayu.scheduling.policy_network import HIDDEN, LAYERS, SEEN, SET, Small
-from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_training.scheduling.core.network import flat
 from kuayu_training.scheduling.core.player import CompiledRule
 from kuayu_training.scheduling.ledger import gain

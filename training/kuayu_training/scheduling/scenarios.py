@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES
 
 HOUR = 3600.0

@@ -20,8 +20,7 @@ from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import play
-from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_conformance.testbed.scheduling.values import JobKind
 from kuayu_training.scheduling.ledger import LARGE
 from kuayu_training.scheduling.scenarios import HOUR, Kind, drawn

@@ -26,9 +26,16 @@ from kuayu_conformance.checks.scheduling.cells import LONG, POOL, assignment, se
 from kuayu_conformance.checks.scheduling.scores import LARGE, Score
 from kuayu_conformance.episode import Settings
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
-from kuayu_conformance.testbed.scheduling.digests import code, digest_of
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario, submitted
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import (
+    Cell,
+    Scenario,
+    Timing,
+    code,
+    digest_of,
+    ideal,
+    scenario,
+    submitted,
+)
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
 

@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from kuayu_conformance.testbed.scheduling.scenarios import Cell
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing
 from kuayu_conformance.testbed.scheduling.topology import ASSIGNMENTS, ASSUMPTIONS
 from kuayu_conformance.testbed.scheduling.workload import FAMILIES
 

@@ -61,8 +61,7 @@ from kuayu_conformance.checks.scheduling.window_player import Player
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics.holm import LEVEL
-from kuayu_conformance.testbed.scheduling.scenarios import Cell
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing
 from kuayu_schemas.models import ReportPlot, ReportTable
 
 

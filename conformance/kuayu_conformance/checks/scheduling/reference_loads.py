@@ -24,8 +24,7 @@ def found(source: str, windows: int = WINDOWS) -> dict[str, Any]:
     from kuayu_conformance.checks.scheduling import scores as sch_scores
     from kuayu_conformance.checks.scheduling.kpis import SERVED, sustained
     from kuayu_conformance.checks.scheduling.scores import Bounds, Score, Window
-    from kuayu_conformance.testbed.scheduling.digests import digest_of
-    from kuayu_conformance.testbed.scheduling.scenarios import Cell, scenario
+    from kuayu_conformance.testbed.scheduling.scenarios import Cell, digest_of, scenario
     from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
 
     cache_ = Cache("scheduling", [sch_scores])

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from kuayu_conformance.statistics import quantile
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
-from kuayu_conformance.testbed.scheduling.scores import JobScore, Played
 from kuayu_conformance.testbed.scheduling.values import JobKind
+from kuayu_conformance.testbed.scheduling.windows import JobScore, Played
 
 LARGE = 8
 """Devices from which on a job is looked at apart."""

@@ -12,14 +12,12 @@ from kuayu_conformance.checks.scheduling.cells import SERVICE, chosen
 from kuayu_conformance.checks.scheduling.scores import Bounds, Score, Window
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.segments import digest_of
+from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, Wire
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.pictures import pictures
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
-from kuayu_conformance.testbed.scheduling.trajectory import recorded
+from kuayu_conformance.testbed.scheduling.pictures import pictures, recorded
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
-from kuayu_conformance.testbed.scheduling.wire import RemotePolicy, Wire
 from kuayu_schemas.models import ReportPlot
 
 GIVEN_UP = 20

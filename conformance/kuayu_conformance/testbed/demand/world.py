@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance, stream
 from kuayu_conformance.testbed.demand.trainings import KINDS, Kind, Large, gauss, large_jobs
-from kuayu_conformance.testbed.scheduling.workload.arrivals import draw_cluster
-from kuayu_conformance.testbed.scheduling.workload.curves import growth, read_off
-from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, parameters
+from kuayu_conformance.testbed.elementary import growth, read_off
+from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, draw_cluster, parameters
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

@@ -7,11 +7,11 @@
 - ``engine``: the simulated world, decision by decision; ``engine.interfaces`` says what it asks of the parts above;
 - ``baselines``: what policies are compared with, B0 to B4 and B3c;
 - ``bounds``: what no policy can surpass (B5), and the exact optimum of small instances;
-- ``scenarios``: families, loads and seeds put together from these, with ``timing``, ``adversity`` (what goes wrong) and
-  ``swings`` (how the load varies); ``digests`` tells them apart;
-- ``windows``: what a policy reaches in a scenario, job by job (``scores``);
-- ``wire``: the world as a service sees it, and its answers as orders;
-- ``trajectory`` and ``pictures``: a run to look at.
+- ``scenarios``: families, loads and seeds put together from these, with the parts of their time, what goes wrong,
+  how the load varies, and digests that tell them apart;
+- ``windows``: what a policy reaches in a scenario, job by job;
+- ``codec``: the world as a service sees it, and its answers as orders;
+- ``pictures``: a run to look at.
 
 Decision 12 in ``docs/decisions`` says what of it is measured, fitted, and assumed.
 """

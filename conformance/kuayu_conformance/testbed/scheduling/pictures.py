@@ -1,29 +1,70 @@
-"""Pictures of a run: who held which domain when, how much of it was held and did work, who waited, what links carried.
+"""A run to look at: how it stands at instants, and pictures of who held, waited and sent what.
 
-Each is a plot of a report. A picture of who held what is a graph, whose lines are jobs: time runs across, and up stand
-the domains one above the other, each as high as it has room for jobs side by side; a dot is where a job begins.
+1. **Trajectory.** How a run stands at instants, and who held what in the end.
+2. **Pictures.** Who held which domain when, how much of it was held and did work, who waited, what links carried. Each
+   is a plot of a report. A picture of who held what is a graph, whose lines are jobs: time runs across, and up stand
+   the domains one above the other, each as high as it has room for jobs side by side; a dot is where a job begins.
 """
 
 import heapq
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.trajectory import Trajectory
+from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome
+from kuayu_conformance.testbed.scheduling.engine.view import Policy
+from kuayu_conformance.testbed.scheduling.engine.world import play
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.values import Site
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot
 
 HOUR, GIGABIT = 3_600.0, 1e9
+Bar = tuple[float, float, int]
+"""When devices were given to a job and when they were given back, hours, and the lane in which it is drawn."""
 _LINKS = "links"
 _GAP = 3
 """Lanes between two domains."""
 _SHAPE = 1.0
 """Height of a picture of who held what, over its width."""
 
-Bar = tuple[float, float, int]
-"""When devices were given to a job and when they were given back, hours, and the lane in which it is drawn."""
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A run.
+
+    Attributes:
+        scenario: Where it was.
+        policy: Who decided.
+        frames: How it stood, from the begin of the scenario on; at least two.
+        outcome: What had become of it at the end.
+    """
+
+    scenario: Scenario
+    policy: str
+    frames: tuple[Gauges, ...]
+    outcome: Outcome
+
+
+def recorded(scenario: Scenario, policy: Policy, name: str, step: float = 600.0) -> Trajectory:
+    """Let a policy decide up to the end of the window, and watch.
+
+    Watching changes nothing.
+
+    Args:
+        scenario: Where.
+        policy: A new one.
+        name: What it is called.
+        step: Seconds between frames, a whole number of minutes.
+    """
+    world, timing = scenario.world(), scenario.timing
+    frames = [world.gauges()]
+    while world.now < timing.end and not world.over:
+        play(world, policy, min(world.now + step, timing.end))
+        frames.append(world.gauges())
+    return Trajectory(scenario, name, tuple(frames), world.outcome())
 
 
 def pictures(trajectory: Trajectory) -> tuple[ReportPlot, ...]:

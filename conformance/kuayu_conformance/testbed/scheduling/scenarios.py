@@ -1,34 +1,158 @@
 """Scenarios: a cell (what it is about) with a timing and a seed gives topology, workload, law and what goes wrong.
 
-Everything follows from these: the same cell, timing, seed and assignment give the same scenario. Domains are as large
-as the 95th percentile of their own demand, in proportion, but where the family says how large they are.
+1. **Timing.** The parts of a scenario are whole minutes each.
+2. **Adversity.** What goes wrong in each family, beside what its topology and its workload hold already. How much of it
+   is an assumption: each is such that a window of a day has some.
+3. **Swings.** The rate of submissions varies in a window by a fifth either way; before and after it is steady. The same
+   jobs come earlier or later: where the rate is ``1 + s``, the clock of submissions goes ``1 + s`` times as fast. Each
+   swing sums up to nothing over the window, so that as many jobs are submitted in it as without.
+4. **Scenario.** The same cell, timing, seed and assignment give the same one. Domains are as large as the 95th
+   percentile of their own demand, in proportion, but where the family says how large they are.
+5. **Digest.** What a baseline reached in a scenario is kept and found again by :func:`digest_of`, code included.
 """
 
 import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from kuayu_conformance.testbed.scheduling.adversity import adversity
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.bounds import pooled
-from kuayu_conformance.testbed.scheduling.engine.disturbances import Disturbances
+from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, LLAMA_3_FAILURES, Claim, Cut, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.world import AnyWorld, World
+from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, AnyWorld, World
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
-from kuayu_conformance.testbed.scheduling.swings import swung
-from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PLACES, PROFILES, build, capacity
-from kuayu_conformance.testbed.scheduling.topology.sites import PER_NODE
-from kuayu_conformance.testbed.scheduling.topology.weather import Weather
+from kuayu_conformance.testbed.scheduling.topology.accelerators import PER_NODE
+from kuayu_conformance.testbed.scheduling.topology.link_variation import Weather
+from kuayu_conformance.testbed.scheduling.values import Job
 from kuayu_conformance.testbed.scheduling.workload import demand, draw
-from kuayu_conformance.testbed.scheduling.workload.drawing import arrive
+from kuayu_conformance.testbed.scheduling.workload.arrivals import Arrivals
 from kuayu_conformance.testbed.scheduling.workload.families import Family, family_of
-from kuayu_conformance.testbed.scheduling.workload.submitting import Arrivals
+from kuayu_conformance.testbed.scheduling.workload.jobs import arrive
 
-__all__ = ["Cell", "Scenario", "Timing", "ideal", "scenario", "submitted"]
-
+SELDOM = 600.0
+"""Seconds between decisions while the last jobs of a cohort drain: they last for days."""
+FAULTS = 50.0
+"""How many times as often nodes fail in ``faulty`` as they did when Llama 3 was trained: each one every five days."""
+WORSE = 0.8
+"""Speed of the domain that is fastest on paper in ``slow-on-site``, over that of the slowest."""
+BOAST = 1.5
+"""Devices that the domain that is fastest on paper claims in ``false-capacity``, over those that it has."""
+CUTS, CUT_LASTS = 3, 3_600.0
+"""Partitions of a window in ``partition``, one in each part of it and each of a domain drawn for it, the likelier the
+larger; and seconds of one, at most half of a part."""
+SWING = 0.2
+"""Part by which the rate varies."""
+WAVES = 4
+"""Times that it rises and falls again in ``oscillating``."""
 SIZED = frozenset({"balanced", "east-west"})
 """Families that say how large domains are: all alike, or as published."""
+_Floats = NDArray[np.float64]
+_STEPS = 2_000
+_PACKAGE = "kuayu_conformance.testbed"
+_SUFFIXES = (".py", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of the parts of a scenario, each a whole number of minutes.
+
+    Attributes:
+        warm: Until the window begins; the policy decides already.
+        window: In which the cohort is submitted.
+        drain: For which the cohort may go on at most.
+        counted: From the begin, over which the load is counted; all of it where it is nought. Demand goes on at the
+            same level for as long as the cohort drains, but policies are asked less often then.
+
+    Raises:
+        ValueError: One of them is no whole number of minutes, or the window has none.
+    """
+
+    warm: float
+    window: float
+    drain: float
+    counted: float = 0.0
+
+    def __post_init__(self) -> None:
+        parts = (self.warm, self.window, self.drain, self.counted)
+        if min(parts) < 0.0 or self.window <= 0.0 or any(part % EPOCH for part in parts):
+            raise ValueError(f"a scenario has whole minutes of warm start, window, drain and count, not {parts}")
+
+    def epoch(self, now: float) -> float:
+        """Seconds between the decisions from some second on."""
+        return SELDOM if self.counted and now >= self.counted else EPOCH
+
+    @property
+    def begin(self) -> float:
+        """When the window begins, seconds since the scenario did."""
+        return self.warm
+
+    @property
+    def end(self) -> float:
+        """When it ends."""
+        return self.warm + self.window
+
+    @property
+    def horizon(self) -> float:
+        """When the scenario ends."""
+        return self.warm + self.window + self.drain
+
+
+def adversity(family: str, topology: Topology, timing: Timing, seed: str) -> Disturbances:
+    """What goes wrong in a scenario of a family; nothing in those that are not named here."""
+    chance = Chance(seed, f"adversity of {family}")
+    if family == "faulty":
+        return Disturbances(failures=FAULTS * LLAMA_3_FAILURES)
+    if family == "slow-on-site":
+        speeds = _speeds(topology)
+        worse = WORSE * min(speeds.values()) / speeds[_fastest(speeds)]
+        return Disturbances(slow={_fastest(speeds): min(1.0, worse)})
+    if family == "false-capacity":
+        return Disturbances(claims=(Claim(_fastest(_speeds(topology)), BOAST, timing.begin, timing.end),))
+    if family == "partition":
+        sizes = [(site.name, float(sum(pool.devices for pool in site.pools))) for site in topology.sites]
+        part = timing.window / CUTS
+        lasts = min(CUT_LASTS, part / 2)
+        begins = [timing.begin + number * part + chance.between(0.0, part - lasts) for number in range(CUTS)]
+        return Disturbances(cuts=tuple(Cut(chance.weighted(sizes), begin, begin + lasts) for begin in begins))
+    return CALM
+
+
+def swung(jobs: tuple[Job, ...], swing: str, timing: Timing) -> tuple[Job, ...]:
+    """Jobs as they are submitted at a rate that varies; deadlines go with them.
+
+    Raises:
+        ValueError: There is no such swing.
+    """
+    if swing not in SWINGS:
+        raise ValueError(f"no swing is named {swing}; there are {', '.join(SWINGS)}")
+    if swing == "steady":
+        return jobs
+    middle = (np.arange(_STEPS) + 0.5) / _STEPS
+    passed = np.concatenate(([0.0], np.cumsum(1.0 + SWING * SWINGS[swing](middle)))) / _STEPS
+    submitted = np.array([job.submitted for job in jobs])
+    part = np.interp((submitted - timing.begin) / timing.window, passed / passed[-1], np.linspace(0.0, 1.0, _STEPS + 1))
+    inside = (submitted > timing.begin) & (submitted < timing.end)
+    moved = np.where(inside, np.rint((timing.begin + timing.window * part) * 1e3) / 1e3, submitted)
+    return tuple(
+        job
+        if submitted == job.submitted
+        else dataclasses.replace(
+            job, submitted=submitted, deadline=job.deadline + submitted - job.submitted if job.deadline < inf else inf
+        )
+        for job, submitted in zip(jobs, moved.tolist(), strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +254,70 @@ def submitted(
     return arrive(_changed(cell), topology.sites, *parts)[1]
 
 
+def ideal(original: Scenario) -> Scenario:
+    """The same with all devices in one place and a free network, to be played with a baseline; nodes fail as before."""
+    pool = pooled(original.topology, original.workload)
+    failures = Disturbances(failures=original.disturbances.failures, repair=original.disturbances.repair)
+    return dataclasses.replace(original, topology=pool, workload=pool, law=PublishedLaw.of(pool), disturbances=failures)
+
+
+def digest_of(scenario: Scenario) -> str:
+    """SHA-256 of all that a scenario consists of, with the code that plays it: 64 hexadecimal digits.
+
+    Scenarios of the same digest are the same, and so is what becomes of a baseline in them. Weather follows from the
+    code, the cell and the seed.
+    """
+    made = hashlib.sha256(code().encode())
+    topology, workload = scenario.topology, scenario.workload
+    parts = (scenario.cell, scenario.timing, scenario.seed, topology.sites, topology.wires, scenario.disturbances)
+    devices = sorted(topology.devices.items())
+    for part in (*parts, *devices, *workload.jobs, *sorted(workload.datasets.items())):
+        made.update(repr(part).encode())
+        made.update(b"\n")
+    return made.hexdigest()
+
+
+@cache
+def code() -> str:
+    """SHA-256 of the simulated world's own files: what was kept of another version of them is not used."""
+    made = hashlib.sha256()
+    for name, content in _contents(files(_PACKAGE), _PACKAGE):
+        made.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
+    return made.hexdigest()
+
+
+def _speeds(topology: Topology) -> dict[str, float]:
+    """Mean index of a device over profiles, by domain, as it is on paper."""
+    return {
+        site.name: sum(capacity(site, topology.devices, profile) for profile in PROFILES)
+        / sum(pool.devices for pool in site.pools)
+        / len(PROFILES)
+        for site in topology.sites
+    }
+
+
+def _fastest(speeds: Mapping[str, float]) -> str:
+    return max(speeds, key=lambda name: speeds[name])
+
+
+def _oscillating(phase: _Floats) -> _Floats:
+    """A triangle wave about nought that begins at nought, rising."""
+    turn = (WAVES * phase + 0.25) % 1.0
+    wave: _Floats = 1.0 - np.abs(4.0 * turn - 2.0)
+    return wave
+
+
+SWINGS: Mapping[str, Callable[[_Floats], _Floats]] = MappingProxyType(
+    {
+        "steady": np.zeros_like,
+        "step": lambda phase: np.where(phase < 0.5, -1.0, 1.0),  # noqa: PLR2004 - half of the window
+        "ramp": lambda phase: 2.0 * phase - 1.0,
+        "oscillating": _oscillating,
+    }
+)
+"""Deviation of the rate, over ``SWING``, by the part of the window that is over."""
+
+
 def _places(cell: Cell, timing: Timing, seed: str, assignment: int | None) -> tuple[Topology, Disturbances, float]:
     """Where jobs can run, what goes wrong there, and the load."""
     topology = build(
@@ -143,13 +331,6 @@ def _places(cell: Cell, timing: Timing, seed: str, assignment: int | None) -> tu
     )
     disturbances = adversity(cell.family, topology, timing, seed)
     return topology, disturbances, cell.load * _of_use(topology, disturbances)
-
-
-def ideal(original: Scenario) -> Scenario:
-    """The same with all devices in one place and a free network, to be played with a baseline; nodes fail as before."""
-    pool = pooled(original.topology, original.workload)
-    failures = Disturbances(failures=original.disturbances.failures, repair=original.disturbances.repair)
-    return dataclasses.replace(original, topology=pool, workload=pool, law=PublishedLaw.of(pool), disturbances=failures)
 
 
 def _changed(cell: Cell) -> Family:
@@ -178,3 +359,11 @@ def _of_use(topology: Topology, disturbances: Disturbances) -> float:
     }
     left = sum(speed * disturbances.slow.get(name, 1.0) for name, speed in speeds.items())
     return left / sum(speeds.values())
+
+
+def _contents(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for entry in sorted(folder.iterdir(), key=lambda child: child.name):
+        if entry.is_dir():
+            yield from _contents(entry, f"{name}/{entry.name}")
+        elif entry.name.endswith(_SUFFIXES):
+            yield f"{name}/{entry.name}", entry.read_bytes()

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from kuayu.service import allocation_commands, bodies, concurrency, job_commands, openapi, parameters
+from kuayu.service import access, allocation_commands, bodies, concurrency, job_commands, openapi, parameters
 from kuayu.service.allocation_rules import Result
 from kuayu.service.allocation_store import AllocationRecord
 from kuayu.service.concurrency import Threads
@@ -166,6 +166,7 @@ async def put_job(request: Request, name: Name, _: Annotated[NoQuery, Query()]) 
         wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
     if wrong:
         raise invalid_body(*wrong)
+    body = access.settle_account(request, body)
     runtime.settings.quota.check_one("job", len(orjson.dumps(body).decode()))
     stored = await runtime.jobs.submit(tenant, body)
     return json_answer(stored.record.to_wire(), 201 if stored.created else 200)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, Goodput
-from kuayu_conformance.testbed.scheduling.baselines.allocation import allocate, gangs
+from kuayu_conformance.testbed.scheduling.baselines.goodput import allocate, gangs
 from kuayu_conformance.testbed.scheduling.engine.disturbances import Claim, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Speed
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, WeighedCompletion, Weights, tuning
 from kuayu_conformance.testbed.scheduling.baselines.__main__ import text
+from kuayu_conformance.testbed.scheduling.baselines.greedy import advantages
 from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
-from kuayu_conformance.testbed.scheduling.baselines.weighed import advantages
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import play

@@ -27,6 +27,7 @@ from kuayu_conformance.testbed.scheduling.bounds import (
     Task,
     capacity,
     cheapest,
+    cheapest_seconds,
     front,
     instance,
     makespan,
@@ -34,10 +35,9 @@ from kuayu_conformance.testbed.scheduling.bounds import (
     periods,
     pooled,
     quickest,
+    shortest_first,
     soonest,
 )
-from kuayu_conformance.testbed.scheduling.bounds.capacity import cheapest_seconds
-from kuayu_conformance.testbed.scheduling.bounds.periods import shortest_first
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Speed
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy

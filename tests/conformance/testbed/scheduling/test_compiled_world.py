@@ -22,8 +22,7 @@ from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resi
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import AnyWorld, World, play
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario
 from kuayu_conformance.testbed.scheduling.values import Placement, Share, Split
 from kuayu_conformance.testbed.scheduling.windows import BASELINES
 

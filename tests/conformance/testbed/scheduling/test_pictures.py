@@ -7,9 +7,16 @@ from kuayu_conformance.rendering.plot import plots
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM
 from kuayu_conformance.testbed.scheduling.engine.world import play
-from kuayu_conformance.testbed.scheduling.pictures import bars, pictures, queue, traffic, utilisation
+from kuayu_conformance.testbed.scheduling.pictures import (
+    Trajectory,
+    bars,
+    pictures,
+    queue,
+    recorded,
+    traffic,
+    utilisation,
+)
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
-from kuayu_conformance.testbed.scheduling.trajectory import Trajectory, recorded
 from kuayu_conformance.testbed.scheduling.values import Dataset
 
 HOUR = 3600.0

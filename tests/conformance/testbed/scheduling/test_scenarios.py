@@ -5,11 +5,21 @@ from math import inf
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.scheduling.adversity import BOAST, CUT_LASTS, CUTS
-from kuayu_conformance.testbed.scheduling.digests import digest_of
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario, submitted
-from kuayu_conformance.testbed.scheduling.swings import SWING, SWINGS
+from kuayu_conformance.testbed.scheduling.scenarios import (
+    BOAST,
+    CUT_LASTS,
+    CUTS,
+    SWING,
+    SWINGS,
+    Cell,
+    Scenario,
+    Timing,
+    digest_of,
+    ideal,
+    scenario,
+    submitted,
+)
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PROFILES, capacity
 from kuayu_conformance.testbed.scheduling.values import JobKind
 from kuayu_conformance.testbed.scheduling.workload import UnknownFamily

@@ -1,4 +1,4 @@
-"""Handles of tables, as ``core.handle`` of the suite has them of worlds; and how everything here is compiled."""
+"""Handles of tables, as ``core.layout`` of the suite has them of worlds; and how everything here is compiled."""
 
 from typing import Any
 

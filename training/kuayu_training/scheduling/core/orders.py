@@ -1,7 +1,7 @@
-"""What was decided is carried out in the compiled world, as ``engine.dispatch`` of the suite does; or refused."""
+"""What was decided is carried out in the compiled world, as ``engine.world.Dispatch`` of the suite does; or refused."""
 
 from kuayu_conformance.testbed.scheduling.core import jobs
-from kuayu_conformance.testbed.scheduling.core.baselines import staging
+from kuayu_conformance.testbed.scheduling.core.candidates import staging
 from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PENDING, PERIODIC, PIPELINE, RUNNING
 from kuayu_conformance.testbed.scheduling.core.network import share

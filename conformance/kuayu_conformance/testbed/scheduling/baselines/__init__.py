@@ -16,14 +16,11 @@ What none of them can beat, B5, is in ``bounds``. ``python -m kuayu_conformance.
 B3c and B4, and writes what it found to ``tuned.json``.
 """
 
-from kuayu_conformance.testbed.scheduling.baselines.admission import FirstToAdmit
-from kuayu_conformance.testbed.scheduling.baselines.drf import DominantResourceFairness
 from kuayu_conformance.testbed.scheduling.baselines.goodput import Goodput
-from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
+from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion, FirstToAdmit, WeighedCompletion
 from kuayu_conformance.testbed.scheduling.baselines.home import HomeBackfill, HomeFifo
-from kuayu_conformance.testbed.scheduling.baselines.srtf import ShortestRemainingTime
+from kuayu_conformance.testbed.scheduling.baselines.literature import DominantResourceFairness, ShortestRemainingTime
 from kuayu_conformance.testbed.scheduling.baselines.tuned import Weights
-from kuayu_conformance.testbed.scheduling.baselines.weighed import WeighedCompletion
 
 __all__ = [
     "DominantResourceFairness",

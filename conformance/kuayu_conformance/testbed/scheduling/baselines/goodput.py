@@ -1,25 +1,86 @@
-"""B4: a linear programme on goodput says which kinds of jobs should run in which pools."""
+"""B4: a linear programme on goodput says which kinds of jobs should run in which pools.
+
+1. **Programme.** It says how many jobs of each class should run in each pool, and is rounded to whole gangs.
+2. **Policy.** At each change, jobs are shared out to pools by the programme; those that are free start accordingly, and
+   gaps are filled as B3 does.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize._highspy._core import HighsLp, HighsModelStatus, HighsOptions, MatrixFormat, _Highs
 
-from kuayu_conformance.testbed.scheduling.baselines.allocation import allocate, gangs
-from kuayu_conformance.testbed.scheduling.baselines.easy import Schedule
+from kuayu_conformance.testbed.elementary import power
+from kuayu_conformance.testbed.scheduling.baselines.candidates import Schedule, Way
 from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
-from kuayu_conformance.testbed.scheduling.baselines.ways import Way
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
 from kuayu_conformance.testbed.scheduling.engine.state import SEVERAL, Counts
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.powers import power
 
+SOLVER = HighsOptions()
+"""As ``scipy.optimize.linprog`` sets them, which takes twice as long for the same programme: it makes options and
+matrices anew each time, and looks at duals one by one."""
+SOLVER.output_flag = SOLVER.log_to_console = False
+SOLVER.presolve = "on"
+ELSEWHERE = 1e15
+"""Seconds by which all ways are worse that are not planned: more than any job takes."""
+_WHOLE = 1e-6
+"""A fraction of a job that near to a whole one is one: the tolerance of the solver."""
 _BITS = 8.0
 _STEP = 3
 """Jobs of a class differ in what they state by a factor of two to that power at most."""
-ELSEWHERE = 1e15
-"""Seconds by which all ways are worse that are not planned: more than any job takes."""
+
+
+def allocate(value: Floats, gang: Counts, jobs: Counts, capacity: Counts) -> Floats:
+    """Jobs of each class in each pool, fractions included, so that their value is greatest; (classes, pools).
+
+    No class has more jobs than there are, and no pool gives more devices than it has. It is the allocation of D.
+    Narayanan et al., "Heterogeneity-aware cluster scheduling policies for deep learning workloads" (Gavel), OSDI 2020,
+    with what S. Jayaram Subramanya et al., "Sia", SOSP 2023, take for objective: the sum of goodputs, each normalised.
+
+    Args:
+        value: Of a job by class and pool; nought where it cannot run.
+        gang: Devices that a job needs, by class.
+        jobs: How many jobs there are, by class.
+        capacity: Devices, by pool.
+    """
+    able = (value > 0.0) & (gang[:, np.newaxis] <= capacity) & (jobs[:, np.newaxis] > 0)
+    rows, pools = np.nonzero(able)
+    found = np.zeros(value.shape)
+    if not len(rows):
+        return found
+    found[rows, pools] = np.maximum(_solved(value[rows, pools] / value.max(), gang, jobs, capacity, rows, pools), 0.0)
+    return found
+
+
+def gangs(wanted: Floats, gang: Counts, jobs: Counts, free: Counts) -> NDArray[np.int64]:
+    """Whole jobs by class and pool, near to what is wanted; never more than there are, or than devices are free.
+
+    First all whole ones, then one more where the largest fractions are left; ties in the order of classes and pools.
+
+    Args:
+        wanted: Jobs by class and pool, fractions included; negative ones are none.
+        gang: Devices that a job needs, by class.
+        jobs: How many jobs may start, by class.
+        free: Devices that are free, by pool.
+    """
+    whole = np.zeros(wanted.shape, dtype=np.int64)
+    left, room = jobs.copy(), free.copy()
+    lower = np.floor(np.maximum(wanted, 0.0) + _WHOLE)
+    for row, pool in np.argwhere(lower > 0.0).tolist():
+        whole[row, pool] = most = max(min(int(lower[row, pool]), int(left[row]), int(room[pool] // gang[row])), 0)
+        left[row] -= most
+        room[pool] -= most * int(gang[row])
+    fractions = wanted - lower
+    some = np.argwhere(fractions > _WHOLE)
+    for row, pool in some[np.argsort(-fractions[some[:, 0], some[:, 1]], kind="stable")].tolist():
+        if left[row] > 0 and gang[row] <= room[pool]:
+            whole[row, pool] += 1
+            left[row] -= 1
+            room[pool] -= gang[row]
+    return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +131,6 @@ def plan(active: Active, free: Counts, favour: float) -> tuple[Numbers, Floats]:
     wanted = allocate(means, gang, counts, held + free) - present
     starts = gangs(wanted, gang, np.bincount(kind[:waiting], minlength=len(gang)), free)
     return _assigned(kind[:waiting], worth[:waiting], starts)
-
-
-def _classes(active: Active) -> tuple[Numbers, Numbers]:
-    """The first job of each class, and the class of each job: what its members have in common decides the order."""
-    _, length = np.frexp(active.stated)
-    _, usable = np.unique(active.goodput > 0.0, axis=0, return_inverse=True)
-    columns = [active.profile, active.requested, length.astype(np.int64) // _STEP, usable.reshape(-1)]
-    _, first, kind = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
-    return first, kind.reshape(-1)
-
-
-def _assigned(kind: Numbers, worth: Floats, starts: NDArray[np.int64]) -> tuple[Numbers, Floats]:
-    """In the order of the queue each takes the best pool of those that its class has left."""
-    pools, values = np.full(len(kind), -1, dtype=np.int64), np.zeros(len(kind))
-    some = starts.sum(axis=1)
-    for place in np.flatnonzero(some[kind]).tolist():
-        row = kind[place]
-        if some[row]:
-            left = np.where(starts[row] > 0, worth[place], 0.0)
-            best = int(np.argmax(left))
-            if left[best] > 0.0:
-                pools[place], values[place] = best, left[best]
-                starts[row, best] -= 1
-                some[row] -= 1
-    return pools, values
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A job: its profile, the domains that held its data when it was first seen, and bits to fetch from there."""
-
-    profile: str
-    sources: tuple[int, ...]
-    bits: float
 
 
 class Goodput(EarliestCompletion):
@@ -222,3 +249,58 @@ class Goodput(EarliestCompletion):
             bits = np.inf if data.pinned else data.size * _BITS
             known = self._known[number] = _Known(view.job(number).profile, view.data_at(number), bits)
         return known
+
+
+def _solved(weights: Floats, gang: Counts, jobs: Counts, capacity: Counts, rows: Counts, pools: Counts) -> Floats:
+    """Jobs by pair of class and pool, (pairs,), so that the weighted sum is greatest; noughts without a solution."""
+    pairs, limits = len(rows), np.concatenate([jobs, capacity]).astype(np.float64)
+    problem = HighsLp()
+    problem.num_col_, problem.num_row_ = pairs, len(limits)
+    problem.col_cost_, problem.col_lower_, problem.col_upper_ = -weights, np.zeros(pairs), np.full(pairs, np.inf)
+    problem.row_lower_, problem.row_upper_ = np.full(len(limits), -np.inf), limits
+    matrix = problem.a_matrix_
+    matrix.num_col_, matrix.num_row_, matrix.format_ = pairs, len(limits), MatrixFormat.kColwise
+    matrix.start_ = np.arange(0, 2 * pairs + 1, 2, dtype=np.int32)
+    matrix.index_ = np.stack([rows, len(jobs) + pools], axis=1).astype(np.int32).reshape(-1)
+    matrix.value_ = np.stack([np.ones(pairs), gang[rows].astype(np.float64)], axis=1).reshape(-1)
+    solver = _Highs()
+    solver.passOptions(SOLVER)
+    solver.passModel(problem)
+    solver.run()
+    if solver.getModelStatus() != HighsModelStatus.kOptimal:
+        return np.zeros(pairs)
+    return np.array(solver.getSolution().col_value)
+
+
+def _classes(active: Active) -> tuple[Numbers, Numbers]:
+    """The first job of each class, and the class of each job: what its members have in common decides the order."""
+    _, length = np.frexp(active.stated)
+    _, usable = np.unique(active.goodput > 0.0, axis=0, return_inverse=True)
+    columns = [active.profile, active.requested, length.astype(np.int64) // _STEP, usable.reshape(-1)]
+    _, first, kind = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
+
+
+def _assigned(kind: Numbers, worth: Floats, starts: NDArray[np.int64]) -> tuple[Numbers, Floats]:
+    """In the order of the queue each takes the best pool of those that its class has left."""
+    pools, values = np.full(len(kind), -1, dtype=np.int64), np.zeros(len(kind))
+    some = starts.sum(axis=1)
+    for place in np.flatnonzero(some[kind]).tolist():
+        row = kind[place]
+        if some[row]:
+            left = np.where(starts[row] > 0, worth[place], 0.0)
+            best = int(np.argmax(left))
+            if left[best] > 0.0:
+                pools[place], values[place] = best, left[best]
+                starts[row, best] -= 1
+                some[row] -= 1
+    return pools, values
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A job: its profile, the domains that held its data when it was first seen, and bits to fetch from there."""
+
+    profile: str
+    sources: tuple[int, ...]
+    bits: float

@@ -5,10 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kuayu_conformance.testbed.scheduling.baselines.goodput import Goodput
-from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
+from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion, WeighedCompletion
 from kuayu_conformance.testbed.scheduling.baselines.home import HomeBackfill
 from kuayu_conformance.testbed.scheduling.baselines.tuned import Weights
-from kuayu_conformance.testbed.scheduling.baselines.weighed import WeighedCompletion
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw

@@ -3,8 +3,7 @@
 from kuayu_conformance.testbed.scheduling.core.players import RULES
 from kuayu_conformance.testbed.scheduling.engine.orders import Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.world import play
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import Placement
 
 HOUR = 3600.0

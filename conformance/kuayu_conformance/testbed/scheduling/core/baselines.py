@@ -1,494 +1,58 @@
-"""B0, B1 and B3 compiled, with what the other baselines share: what they decide is what they decide in Python.
+"""B0 to B4 and B3c compiled: what they decide is what they decide in Python.
 
-1. Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines`: ``home`` (B0, B1), ``greedy`` (B3),
-   ``easy`` (reservations), ``home_placements`` and ``ways`` (where a job can run), ``trust`` (whom to believe).
-2. A decision changes nothing until it is complete: where an array is too short it is made again in a longer one.
+1. **Sources.** Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines`: ``home`` (B0, B1),
+   ``greedy`` (B2, B3, B3c) and ``goodput`` (B4). Sums and products stand in their order, so that the same numbers come
+   out to the last bit.
+2. **Complete or not at all.** A decision changes nothing until it is complete: where an array is too short it is made
+   again in a longer one, and false is the answer.
+3. **At home.** B0 and B1 go through the queue of each domain (:func:`decide_at_home`).
+4. **First to admit.** B2 asks domains in turn (:func:`decide_to_admit`).
+5. **Anywhere.** B3, B3c and B4 differ in what a job goes by, in who is looked at first behind the one that waits, and
+   in who rather waits (:func:`decide_anywhere`).
+6. **Plans of B4.** The linear programme itself is solved outside (:mod:`.players`), so that playing stops where a plan
+   is due (:func:`plan_due`).
 """
-
-from math import ceil, frexp, ldexp
 
 import numpy as np
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core.jobs import held_copy
-from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
-from kuayu_conformance.testbed.scheduling.core.layout import (
-    ALONE,
-    INF,
-    NONE,
-    PERIODIC,
-    RUNNING,
-    SAVING,
-    Desk,
-    State,
+from kuayu_conformance.testbed.scheduling.baselines.goodput import ELSEWHERE
+from kuayu_conformance.testbed.scheduling.core.candidates import (
+    add_member,
+    add_way,
+    admits,
+    all_seconds_of,
+    anywhere,
+    earliest,
+    fits,
+    give,
+    left_of,
+    may_admit,
+    order,
+    prepare,
+    reserve,
+    room_for_ways,
+    seat,
+    seconds_of,
+    staging,
+    usable,
+    work_left,
 )
-from kuayu_conformance.testbed.scheduling.core.network import hopes, share
+from kuayu_conformance.testbed.scheduling.core.jobs import held_copy
+from kuayu_conformance.testbed.scheduling.core.law import lasts, terms
+from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, Desk, State
+from kuayu_conformance.testbed.scheduling.core.network import factor_seconds, share
 
-SHRUNK, PERIOD, WARY = 0.75, 50, 600.0
-"""Of ``baselines.ways`` and ``baselines.trust``."""
-
-_BITS = 8.0
-
+FIFO, BACKFILL, ADMITTED, EARLIEST, WEIGHED, PLANNED = range(6)
+"""B0, B1, B2, B3, B3c, B4."""
+AGAIN = 600.0
+"""Seconds after which those that wait look again under B3c, as in ``baselines.greedy``."""
 NOBODY = -2
 """Instead of the last of those who wait behind the first of a domain: nobody waits."""
+_BITS, _HOUR, _DAY = 8.0, 3_600.0, 86_400.0
 
 
-@njit(cache=True)
-def left_of(j, now):
-    """Work that a job is estimated to have before it: what it stated, doubled as often as it has done that."""
-    done = j.done + j.rate * (now - j.since)
-    _, doublings = frexp(done / j.stated_work if j.stated_work > 0.0 else 0.0)
-    return ldexp(j.stated_work, max(doublings, 0)) - done
-
-
-@njit(cache=True)
-def work_left(w: State, job):
-    """The same of a job by its number."""
-    return left_of(w.jobs[job], w.clock[0].now)
-
-
-@njit(cache=True)
-def staging(w: State, job, site, reads):
-    """Seconds until checkpoint, and data if it reads, of a job are in a domain."""
-    j = w.jobs[job]
-    saved = 0.0
-    if j.checkpoint_at != NONE:
-        hoped = share(w, j.checkpoint_at, site)
-        saved = j.checkpoint * _BITS / hoped if hoped > 0.0 else INF
-    if not reads:
-        return saved
-    data = w.datasets[j.data]
-    if data.pinned:
-        return saved + (0.0 if held_copy(w, j.data, site) else INF)
-    most = 0.0
-    for other in range(w.sites.size):
-        if held_copy(w, j.data, other):
-            most = max(most, share(w, other, site))
-    return saved + (data.size * _BITS / most if most > 0.0 else INF)
-
-
-@njit(cache=True)
-def expected(w: State, job, pools, devices, count, split, period, penalty):
-    """Seconds until a job would run in a way, and its rate then, as ``View.expected``."""
-    j = w.jobs[job]
-    seconds = -INF
-    for place in range(count):
-        seconds = max(seconds, staging(w, job, w.pools[pools[place]].site, True))
-    if j.checkpoint_at != NONE:
-        seconds += restart(w, job, devices, count, split)
-    work, _, whole, bits, latency, hidden, _ = terms(
-        w, job, j.known_used, pools, devices, count, split, period, penalty
-    )
-    granted = INF
-    if count > 1:
-        spare = hidden - latency
-        wish = bits / spare if spare > 0.0 else INF
-        for place in range(count):
-            source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % count]].site
-            granted = min(granted, wish, share(w, source, target))
-    return seconds, work / lasts(whole, bits, latency, hidden, granted)
-
-
-@njit(cache=True)
-def seconds_of(w: State, d: Desk, job, way):
-    """How long a job would hold the devices if it were given them now; infinite if it cannot run there."""
-    candidate = d.ways[way]
-    pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
-    seconds, rate = expected(
-        w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
-    )
-    return seconds + work_left(w, job) / rate if rate > 0.0 else INF
-
-
-@njit(cache=True)
-def all_seconds_of(w: State, d: Desk, job, way):
-    """The same as B3 finds it: by the rate on what the job asks for, where it asks for that and is fresh."""
-    candidate = d.ways[way]
-    pool = d.member_pools[candidate.begin]
-    if w.jobs[job].checkpoint_at != NONE or d.member_devices[candidate.begin] != w.jobs[job].requested:
-        return seconds_of(w, d, job, way)
-    rate = w.rates[job, w.pools[pool].type]
-    if not rate > 0.0:
-        return INF
-    return staging(w, job, w.pools[pool].site, True) + work_left(w, job) / rate
-
-
-# Ways ---------------------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def usable(w: State, job, pool):
-    """Whether a pool has memory enough, and data and checkpoint may go there."""
-    p, j = w.pools[pool], w.jobs[job]
-    if not w.rates[job, p.type] > 0.0:
-        return False
-    if held_copy(w, j.data, p.site):
-        return True
-    if w.datasets[j.data].pinned:
-        return False
-    for other in range(w.sites.size):
-        if held_copy(w, j.data, other) and w.round_trip[other, p.site] < INF:
-            return True
-    return False
-
-
-@njit(cache=True)
-def add_way(d: Desk):
-    """A new way, which holds nothing yet."""
-    c = d.counts[0]
-    way = c.ways
-    c.ways += 1
-    candidate = d.ways[way]
-    candidate.begin, candidate.count, candidate.split, candidate.period, candidate.penalty = c.members, 0, ALONE, 1, 1.0
-    return way
-
-
-@njit(cache=True)
-def add_member(d: Desk, way, pool, devices):
-    """A way holds devices of one more pool."""
-    c, candidate = d.counts[0], d.ways[way]
-    d.member_pools[c.members], d.member_devices[c.members] = pool, devices
-    c.members += 1
-    candidate.count += 1
-    if candidate.count > 1:
-        candidate.split, candidate.period, candidate.penalty = PERIODIC, PERIOD, d.penalty[candidate.count]
-
-
-@njit(cache=True)
-def drop_way(d: Desk, way):
-    """The last way is none."""
-    c = d.counts[0]
-    c.members = d.ways[way].begin
-    c.ways = way
-
-
-@njit(cache=True)
-def shrunk(w: State, d: Desk, job, pool):
-    """Whether a job goes on with three quarters of a pool that is too small for it: a way then."""
-    devices = int(SHRUNK * w.pools[pool].devices)
-    if devices < w.jobs[job].minimum or devices <= 0:
-        return NONE
-    way = add_way(d)
-    add_member(d, way, pool, devices)
-    return way
-
-
-@njit(cache=True)
-def spread(w: State, d: Desk, job, way):
-    """Pools of a way share what a job asks for in proportion to their size; none if that is impossible."""
-    candidate, j = d.ways[way], w.jobs[job]
-    total = 0
-    for place in range(candidate.count):
-        total += w.pools[d.member_pools[candidate.begin + place]].devices
-    wanted = min(j.requested, total)
-    if not j.periodic or wanted < j.minimum:
-        drop_way(d, way)
-        return NONE
-    others, least = 0, 1
-    for place in range(1, candidate.count):
-        size = w.pools[d.member_pools[candidate.begin + place]].devices
-        count = min(size, ceil(wanted * size / total))
-        d.member_devices[candidate.begin + place] = count
-        others += count
-        least = min(least, count)
-    d.member_devices[candidate.begin] = wanted - others
-    if min(least, wanted - others) <= 0:
-        drop_way(d, way)
-        return NONE
-    return way
-
-
-@njit(cache=True)
-def largest(w: State, d: Desk, job, site):
-    """The largest pool of a domain that a job can use; -1 if there is none."""
-    found = NONE
-    for place in range(d.site_begin[site], d.site_begin[site + 1]):
-        pool = d.site_pools[place]
-        if usable(w, job, pool) and (found == NONE or w.pools[pool].devices > w.pools[found].devices):
-            found = pool
-    return found
-
-
-@njit(cache=True)
-def too_large(w: State, d: Desk, job, site):
-    """The faster of shrinking and a split with the nearest domain; all of the pool where neither is possible."""
-    own_pool, requested = largest(w, d, job, site), w.jobs[job].requested
-    own = w.pools[own_pool].devices
-    enough = False
-    for place in range(w.sites.size):
-        other = d.nearest[site, place]
-        if other == NONE:
-            break
-        pool = largest(w, d, job, other)
-        if pool != NONE and own + w.pools[pool].devices >= requested:
-            enough = True
-            break
-    first = shrunk(w, d, job, own_pool)
-    took = seconds_of(w, d, job, first) if first != NONE else INF
-    begin = d.counts[0].ways
-    for place in range(w.sites.size):
-        other = d.nearest[site, place]
-        if other == NONE:
-            break
-        pool = largest(w, d, job, other)
-        if pool == NONE or (enough and own + w.pools[pool].devices < requested):
-            continue
-        way = add_way(d)
-        add_member(d, way, own_pool, 0)
-        add_member(d, way, pool, 0)
-        if spread(w, d, job, way) != NONE:
-            if first != NONE and not seconds_of(w, d, job, way) < took:
-                drop_way(d, way)
-                return first
-            return way
-    if first != NONE:
-        return first
-    if own < w.jobs[job].minimum:
-        return NONE
-    assert d.counts[0].ways == begin
-    way = add_way(d)
-    add_member(d, way, own_pool, own)
-    return way
-
-
-@njit(cache=True)
-def seat(w: State, d: Desk, job):
-    """Find the ways in which a job can run that stays at home, or in the nearest domain that can hold it."""
-    j, c = w.jobs[job], d.counts[0]
-    d.way_begin[job], d.way_count[job], d.seat[job] = c.ways, 0, j.home
-    for place in range(-1, w.sites.size):
-        site = j.home if place < 0 else d.nearest[j.home, place]
-        if site == NONE:
-            return
-        if largest(w, d, job, site) == NONE:
-            continue
-        d.seat[job] = site
-        for spot in range(d.site_begin[site], d.site_begin[site + 1]):
-            pool = d.site_pools[spot]
-            if usable(w, job, pool) and w.pools[pool].devices >= j.requested:
-                add_member(d, add_way(d), pool, j.requested)
-                d.way_count[job] += 1
-        if d.way_count[job] == 0:
-            way = too_large(w, d, job, site)
-            d.way_begin[job] = way if way != NONE else c.ways
-            d.way_count[job] = 1 if way != NONE else 0
-        return
-
-
-@njit(cache=True)
-def anywhere(w: State, d: Desk, job):
-    """Find the ways in which a job can run in all domains."""
-    j, c = w.jobs[job], d.counts[0]
-    d.way_begin[job], d.way_count[job] = c.ways, 0
-    for pool in range(w.pools.size):
-        if usable(w, job, pool) and w.pools[pool].devices >= j.requested:
-            add_member(d, add_way(d), pool, j.requested)
-            d.way_count[job] += 1
-    if d.way_count[job]:
-        return
-    for pool in range(w.pools.size):
-        if usable(w, job, pool) and shrunk(w, d, job, pool) != NONE:
-            d.way_count[job] += 1
-    for pool in range(w.pools.size):
-        if not usable(w, job, pool):
-            continue
-        way = add_way(d)
-        add_member(d, way, pool, 0)
-        total = w.pools[pool].devices
-        for place in range(w.sites.size):
-            site = d.nearest[w.pools[pool].site, place]
-            if site == NONE or total >= j.requested:
-                break
-            other = largest(w, d, job, site)
-            if other != NONE:
-                add_member(d, way, other, 0)
-                total += w.pools[other].devices
-        if spread(w, d, job, way) != NONE:
-            d.way_count[job] += 1
-
-
-# Reservations -------------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def releases(w: State, d: Desk, pool):
-    """See to it that it is known when devices of a pool are estimated to be given back."""
-    if d.known[pool] >= 0:
-        return
-    now, n, holder = w.clock[0].now, 0, w.pools[pool].first
-    records, holders, ends, freed = w.jobs, w.holders, d.ends[pool], d.freed[pool]
-    while holder != NONE:
-        h = holders[holder]
-        j = records[h.job]
-        seconds = left_of(j, now) / j.expected if j.expected > 0.0 else INF
-        begins = now if j.phase == RUNNING else max(j.ready, now)
-        ends[n], freed[n] = begins + (0.0 if j.phase == SAVING else seconds), h.devices
-        n += 1
-        holder = h.after
-    by_end = np.argsort(ends[:n])
-    ends[:n], freed[:n] = ends[:n][by_end], freed[:n][by_end]
-    d.known[pool] = n
-
-
-@njit(cache=True)
-def put(d: Desk, pool, n, end, devices):
-    """Devices of a pool are given back at some time; behind others at the same."""
-    place = n
-    while place > 0 and d.ends[pool, place - 1] > end:
-        d.ends[pool, place], d.freed[pool, place] = d.ends[pool, place - 1], d.freed[pool, place - 1]
-        place -= 1
-    d.ends[pool, place], d.freed[pool, place] = end, devices
-
-
-@njit(cache=True)
-def fits(d: Desk, way):
-    """Whether devices are free now, whoever waits for them."""
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
-        if d.member_devices[place] > d.free[d.member_pools[place]]:
-            return False
-    return True
-
-
-@njit(cache=True)
-def may_admit(d: Desk, pool, devices, ends):
-    """Whether a job that holds devices of a pool from now until ``ends`` delays no reservation."""
-    if devices > d.free[pool]:
-        return False
-    for spot in range(d.reserved[pool]):
-        if not (ends <= d.starts[pool, spot] or devices <= d.extras[pool, spot]):
-            return False
-    return True
-
-
-@njit(cache=True)
-def admits(d: Desk, way, ends):
-    """The same of all that a way holds."""
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
-        if not may_admit(d, d.member_pools[place], d.member_devices[place], ends):
-            return False
-    return True
-
-
-@njit(cache=True)
-def order(w: State, d: Desk, job, way, ends):
-    """A job starts in a way, and holds the devices until ``ends``."""
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
-        pool, devices = d.member_pools[place], d.member_devices[place]
-        releases(w, d, pool)
-        put(d, pool, d.known[pool], ends, devices)
-        d.known[pool] += 1
-        for spot in range(d.reserved[pool]):
-            if ends > d.starts[pool, spot]:
-                d.extras[pool, spot] -= devices
-    give(d, job, way)
-
-
-@njit(cache=True)
-def give(d: Desk, job, way):
-    """A job starts in a way: its devices are free no longer."""
-    c, candidate = d.counts[0], d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
-        d.free[d.member_pools[place]] -= d.member_devices[place]
-    d.orders[0, c.orders], d.orders[1, c.orders] = job, way
-    c.orders += 1
-
-
-@njit(cache=True)
-def earliest(w: State, d: Desk, way):
-    """When devices will be free, now or later; infinite if nothing says so."""
-    candidate, latest = d.ways[way], -INF
-    for place in range(candidate.begin, candidate.begin + candidate.count):
-        pool, devices = d.member_pools[place], d.member_devices[place]
-        when = w.clock[0].now
-        if devices > d.free[pool]:
-            releases(w, d, pool)
-            when, freed = INF, d.free[pool]
-            for spot in range(d.known[pool]):
-                freed += d.freed[pool, spot]
-                if freed >= devices:
-                    when = d.ends[pool, spot]
-                    break
-        latest = max(latest, when)
-    return latest
-
-
-@njit(cache=True)
-def reserve(w: State, d: Desk, way):
-    """A job waits for what a way holds; if that will never be free, for nothing."""
-    start = earliest(w, d, way)
-    if start == INF:
-        return
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
-        pool, devices = d.member_pools[place], d.member_devices[place]
-        releases(w, d, pool)
-        free = d.free[pool]
-        for spot in range(d.known[pool]):
-            if d.ends[pool, spot] > start:
-                break
-            free += d.freed[pool, spot]
-        spot = d.reserved[pool]
-        d.starts[pool, spot], d.extras[pool, spot] = start, free - devices
-        d.reserved[pool] = spot + 1
-
-
-# Decisions ----------------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def prepare(w: State, d: Desk):
-    """A decision begins: what is free, and may be counted upon."""
-    c, now = d.counts[0], w.clock[0].now
-    for spot in range(c.refused):
-        candidate = d.ways[d.refused[spot]]
-        for place in range(candidate.begin, candidate.begin + candidate.count):
-            d.trusted[d.member_pools[place]] = now + WARY
-    c.refused = c.orders = 0
-    for pool in range(w.pools.size):
-        p = w.pools[pool]
-        site = w.sites[p.site]
-        working, free = (p.cut_working, p.cut_free) if site.cut else (p.working, p.free)
-        if site.claim != 1.0:
-            held = working - free
-            free = max(int(np.rint(working * site.claim)) - held, 0)
-        d.free[pool] = 0 if site.cut or d.trusted[pool] > now else free
-        d.known[pool], d.reserved[pool] = -1, 0
-    hopes(w)
-
-
-@njit(cache=True)
-def start_at_home(w: State, d: Desk, job):
-    """Start a job in the best way in which it fits; whether there is one."""
-    begin, count, now = d.way_begin[job], d.way_count[job], w.clock[0].now
-    fitting = 0
-    for way in range(begin, begin + count):
-        if fits(d, way):
-            took = seconds_of(w, d, job, way)
-            place = fitting
-            while place > 0 and d.scores[place - 1] > took:
-                d.scores[place], w.scratch[0, place] = d.scores[place - 1], w.scratch[0, place - 1]
-                place -= 1
-            d.scores[place], w.scratch[0, place] = took, way
-            fitting += 1
-    for place in range(fitting):
-        took, way = d.scores[place], w.scratch[0, place]
-        if took < INF and admits(d, way, now + took):
-            order(w, d, job, way, now + took)
-            return True
-    return False
-
-
-@njit(cache=True)
-def room_for_ways(w: State, d: Desk):
-    """Whether the ways of one more job have room."""
-    c, pools = d.counts[0], w.pools.size
-    return (
-        c.ways + 2 * pools + 2 <= d.ways.size
-        and c.members + (2 * pools + 2) * (w.sites.size + 1) <= d.member_pools.size
-    )
+# B0 and B1 ------------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -552,6 +116,28 @@ def decide_at_home(w: State, d: Desk, backfill):
 
 
 @njit(cache=True)
+def start_at_home(w: State, d: Desk, job):
+    """Start a job in the best way in which it fits; whether there is one."""
+    begin, count, now = d.way_begin[job], d.way_count[job], w.clock[0].now
+    fitting = 0
+    for way in range(begin, begin + count):
+        if fits(d, way):
+            took = seconds_of(w, d, job, way)
+            place = fitting
+            while place > 0 and d.scores[place - 1] > took:
+                d.scores[place], w.scratch[0, place] = d.scores[place - 1], w.scratch[0, place - 1]
+                place -= 1
+            d.scores[place], w.scratch[0, place] = took, way
+            fitting += 1
+    for place in range(fitting):
+        took, way = d.scores[place], w.scratch[0, place]
+        if took < INF and admits(d, way, now + took):
+            order(w, d, job, way, now + took)
+            return True
+    return False
+
+
+@njit(cache=True)
 def awaited(w: State, d: Desk, job):
     """The way in which a job that waits is expected to finish first."""
     begin, best = d.way_begin[job], INF
@@ -562,6 +148,113 @@ def awaited(w: State, d: Desk, job):
             if when < best:
                 best, found = when, way
     return found
+
+
+# B2 -------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def decide_to_admit(w: State, d: Desk):
+    """B2: each job to the first domain with room, and who does not fit blocks nobody; False if room is short."""
+    prepare(w, d)
+    most, biggest = most_free(d), 0
+    for pool in range(w.pools.size):
+        biggest = max(biggest, w.pools[pool].devices)
+    pending, records = w.pending, w.jobs
+    for place in range(w.clock[0].pending):
+        if most == 0:
+            break
+        job = pending[place]
+        if min(records[job].requested, biggest) > most:
+            continue
+        if d.way_begin[job] == NONE:
+            if not room_for_ways(w, d):
+                return False
+            offers(w, d, job)
+        for way in range(d.way_begin[job], d.way_begin[job] + d.way_count[job]):
+            if fits(d, way):
+                give(d, job, way)
+                most = most_free(d)
+                break
+    return True
+
+
+@njit(cache=True)
+def offers(w: State, d: Desk, job):
+    """Find the ways of a job in the order in which pools are asked: those that hold it, else each as large as it is."""
+    j, c = w.jobs[job], d.counts[0]
+    d.way_begin[job], d.way_count[job] = c.ways, 0
+    enough = False
+    for pool in range(w.pools.size):
+        enough |= w.pools[pool].devices >= j.requested and usable(w, job, pool)
+    for step in range(w.sites.size):
+        site = (d.seat[job] + step) % w.sites.size
+        for spot in range(d.site_begin[site], d.site_begin[site + 1]):
+            pool = d.site_pools[spot]
+            size = w.pools[pool].devices
+            if size >= (j.requested if enough else j.minimum) and usable(w, job, pool):
+                add_member(d, add_way(d), pool, j.requested if enough else size)
+                d.way_count[job] += 1
+
+
+@njit(cache=True)
+def most_free(d: Desk):
+    """Devices that are free in the pool that has most."""
+    most = 0
+    for free in d.free:
+        most = max(most, free)
+    return most
+
+
+# B3, and what B3c and B4 share with it --------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def decide_anywhere(w: State, d: Desk, rules):
+    """Each job where its score is least, with backfill; False if room is short."""
+    prepare(w, d)
+    if rules == WEIGHED:
+        look_ahead(w, d)
+    pending, place = w.clock[0].pending, 0
+    while place < pending:
+        job = w.pending[place]
+        place += 1
+        if not find_ends(w, d, job):
+            return False
+        find_scores(w, d, job, rules)
+        best = best_now(d, job)
+        if waits(w, d, job, best):
+            break
+        if best != NONE:
+            order(w, d, job, d.way_begin[job] + best, d.finish[best])
+    candidates = d.next[: find_candidates(w, d, place)]
+    if rules == PLANNED:
+        candidates = candidates[np.argsort(-d.value[candidates], kind="mergesort")]
+    for job in candidates:
+        if d.way_begin[job] == NONE:
+            if not room_for_ways(w, d):
+                return False
+            anywhere(w, d, job)
+        if not fits_somewhere(d, job):
+            continue
+        find_ends(w, d, job)
+        find_scores(w, d, job, rules)
+        best = best_now(d, job)
+        if best != NONE and not (rules == WEIGHED and rather_waits(w, d, job, best)):
+            order(w, d, job, d.way_begin[job] + best, d.finish[best])
+    return True
+
+
+@njit(cache=True)
+def find_scores(w: State, d: Desk, job, rules):
+    """What a job goes by in each of its ways, into ``scores``; when it would be finished stands in ``finish``."""
+    if rules == WEIGHED:
+        weighed_scores(w, d, job)
+    elif rules == PLANNED:
+        planned_scores(d, job)
+    else:
+        for place in range(d.way_count[job]):
+            d.scores[place] = d.finish[place]
 
 
 @njit(cache=True)
@@ -635,3 +328,234 @@ def fits_somewhere(d: Desk, job):
         if fits(d, way):
             return True
     return False
+
+
+# B3c ------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def weighed_scores(w: State, d: Desk, job):
+    """What a job goes by in each of its ways, into ``scores``, by when it would be finished there (``finish``)."""
+    now = w.clock[0].now
+    tariffs = d.tariffs[tariff_step(w, now)]
+    for place in range(d.way_count[job]):
+        way = d.way_begin[job] + place
+        candidate, ends = d.ways[way], d.finish[place]
+        if not ends < INF:
+            d.scores[place] = INF
+            continue
+        longest, money = -INF, 0.0
+        for member in range(candidate.begin, candidate.begin + candidate.count):
+            site = w.pools[d.member_pools[member]].site
+            longest = max(longest, staging(w, job, site, True))
+            money += staging_money(w, tariffs, job, site)
+        money += exchange_money(w, d, tariffs, job, way, ends)
+        running = ends - now - longest
+        lacking = 1.0 - advantage(w, d, job, way)
+        d.scores[place] = ends + d.weights[1] * running * lacking + d.weights[0] * money
+
+
+@njit(cache=True)
+def tariff_step(w: State, now):
+    """Which of the factors of the tariff holds."""
+    hour = (now - _DAY * (now // _DAY)) / _HOUR
+    step, since = 0, w.tariff[0, 0]
+    while step + 1 < w.tariff.shape[1] and since / _HOUR <= hour:
+        step += 1
+        since += w.tariff[0, step]
+    return step
+
+
+@njit(cache=True)
+def staging_money(w: State, tariffs, job, site):
+    """Money for moving data and checkpoint of a job to a domain now; infinite if they cannot be moved."""
+    j = w.jobs[job]
+    data = w.datasets[j.data]
+    if data.pinned:
+        money = 0.0 if held_copy(w, j.data, site) else INF
+    else:
+        least = INF
+        for other in range(w.sites.size):
+            if held_copy(w, j.data, other):
+                least = min(least, tariffs[other, site])
+        money = least * data.size * _BITS
+    if j.checkpoint_at != NONE:
+        money = money + tariffs[j.checkpoint_at, site] * j.checkpoint * _BITS
+    return money
+
+
+@njit(cache=True)
+def exchange_money(w: State, d: Desk, tariffs, job, way, ends):
+    """Money for what domains exchange until the end."""
+    candidate, now, j = d.ways[way], w.clock[0].now, w.jobs[job]
+    if candidate.count == 1:
+        return 0.0
+    pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
+    _, _, whole, bits, latency, hidden, sent = terms(
+        w, job, j.known_used, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
+    )
+    spare, granted = hidden - latency, INF
+    wish = bits / spare if spare > 0.0 else INF
+    for place in range(candidate.count):
+        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % candidate.count]].site
+        granted = min(granted, wish, share(w, source, target))
+    held = sent / lasts(whole, bits, latency, hidden, granted)
+    seconds = (factor_seconds(w, ends) - factor_seconds(w, now)) / w.tariff[1, tariff_step(w, now)]
+    money = 0.0
+    for place in range(candidate.count):
+        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % candidate.count]].site
+        money += held * seconds * tariffs[source, target]
+    return money
+
+
+@njit(cache=True)
+def advantage(w: State, d: Desk, job, way):
+    """Mean comparative advantage of a job over the devices of a way."""
+    candidate, total, weighed = d.ways[way], 0, 0.0
+    for place in range(candidate.begin, candidate.begin + candidate.count):
+        devices = d.member_devices[place]
+        total += devices
+        weighed += d.advantages[w.pools[d.member_pools[place]].type, w.jobs[job].profile] * devices
+    return weighed / total
+
+
+@njit(cache=True)
+def look_ahead(w: State, d: Desk):
+    """How long all devices together need for what stands before each job that waits, into ``ahead``."""
+    devices = 0
+    for pool in range(w.pools.size):
+        devices += w.pools[pool].devices
+    before, pending, records, rates = 0.0, w.pending, w.jobs, w.rates
+    for place in range(w.clock[0].pending):
+        job = pending[place]
+        fastest = 0.0
+        for rate in rates[job]:
+            fastest = max(fastest, rate)
+        seconds = work_left(w, job) / fastest if fastest > 0.0 else 0.0
+        held = seconds * records[job].requested / devices
+        before += held
+        d.ahead[job] = before - held
+
+
+@njit(cache=True)
+def rather_waits(w: State, d: Desk, job, best):
+    """Whether cost that is saved is worth more than the wait and what the job takes longer then."""
+    least, now = d.ahead[job], w.clock[0].now
+    ends = d.finish[best]
+    costs = d.scores[best] - ends
+    for place in range(d.way_count[job]):
+        if not d.scores[place] < INF:
+            continue
+        later = max(d.finish[place] - ends, 0.0)
+        saved = costs - (d.scores[place] - d.finish[place]) - later
+        if saved > least and max(earliest(w, d, d.way_begin[job] + place) - now, least) < saved:
+            return True
+    return False
+
+
+@njit(cache=True)
+def idle(w: State, d: Desk):
+    """Whether all who wait have decided to, and nothing has changed: they look again later."""
+    c, clock = d.counts[0], w.clock[0]
+    return c.seen == clock.queue_changes + clock.changes and clock.now < c.idle_until
+
+
+@njit(cache=True)
+def rest(w: State, d: Desk):
+    """Where nothing was ordered, those who wait look again when something has changed, or later."""
+    c, clock = d.counts[0], w.clock[0]
+    if c.orders == 0:
+        c.seen, c.idle_until = clock.queue_changes + clock.changes, clock.now + AGAIN
+
+
+# B4 -------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def plan_due(w: State, d: Desk):
+    """Whether jobs or devices have come or gone since the last plan, so that a new one would start somebody."""
+    prepare(w, d)
+    c, clock = d.counts[0], w.clock[0]
+    revision = clock.queue_changes + clock.changes
+    if c.seen == revision:
+        return False
+    c.seen = revision
+    planned, value = d.planned, d.value
+    for job in range(planned.size):
+        planned[job], value[job] = NONE, 0.0
+    records, rates, pools, free = w.jobs, w.rates, w.pools, d.free
+    for place in range(clock.pending):
+        job = w.pending[place]
+        for pool in range(pools.size):
+            if records[job].requested <= free[pool] and rates[job, pools[pool].type] > 0.0:
+                return True
+    return False
+
+
+@njit(cache=True)
+def planned_scores(d: Desk, job):
+    """Ends of a job by its ways; those in other pools than planned come after all in that."""
+    planned = d.planned[job]
+    for place in range(d.way_count[job]):
+        first = d.member_pools[d.ways[d.way_begin[job] + place].begin]
+        elsewhere = planned != NONE and planned != first  # noqa: PLR1714 - numba compiles no membership as quick
+        d.scores[place] = d.finish[place] + (ELSEWHERE if elsewhere else 0.0)
+
+
+@njit(cache=True)
+def find_active(w: State, found):
+    """Jobs that wait, then those that run on what they asked for in one pool; each of a size that some pool has.
+
+    Returns:
+        How many wait, and how many there are.
+    """
+    biggest, count = 0, 0
+    for pool in range(w.pools.size):
+        biggest = max(biggest, w.pools[pool].devices)
+    for place in range(w.clock[0].pending):
+        job = w.pending[place]
+        if w.jobs[job].requested <= biggest:
+            found[count] = job
+            count += 1
+    waiting, run = count, w.clock[0].first
+    while run != NONE:
+        job = w.runs[run].job
+        j = w.jobs[job]
+        if j.pool != NONE and j.devices == j.requested and j.requested <= biggest:
+            found[count] = job
+            count += 1
+        run = w.runs[run].after
+    return waiting, count
+
+
+@njit(cache=True)
+def find_goodput(w: State, d: Desk, jobs, shortest, goodput):
+    """Goodput of jobs by pool over the best of each, and the seconds that it takes with that, into (n, P) and (n,)."""
+    now, sites, pools = w.clock[0].now, w.sites.size, w.pools
+    for place in range(jobs.size):
+        job = jobs[place]
+        j = w.jobs[job]
+        data = w.datasets[j.data]
+        if d.sources[job, 0] == NONE:
+            for site in range(sites):
+                d.sources[job, site] = held_copy(w, j.data, site)
+        size = INF if data.pinned else data.size * _BITS
+        left, best = left_of(j, now), 0.0
+        for pool in range(pools.size):
+            goodput[place, pool] = 0.0
+            rate = w.rates[job, pools[pool].type]
+            if j.requested > pools[pool].devices or not rate > 0.0:
+                continue
+            most = 0.0
+            for site in range(sites):
+                if d.sources[job, site]:
+                    most = max(most, share(w, site, pools[pool].site))
+            staging = 0.0 if most == INF else (size / most if most > 0.0 else INF)
+            seconds = left / rate + staging
+            if seconds < INF:
+                goodput[place, pool] = left / seconds
+                best = max(best, goodput[place, pool])
+        shortest[place] = left / best if best > 0.0 else 1.0
+        for pool in range(pools.size):
+            if best > 0.0:
+                goodput[place, pool] = goodput[place, pool] / best

@@ -16,7 +16,7 @@ from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Wor
 from kuayu_conformance.testbed.scheduling.engine.outcome import Run
 from kuayu_conformance.testbed.scheduling.engine.state import Copies, Holding, Places
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
-from kuayu_conformance.testbed.scheduling.law.quality import penalty
+from kuayu_conformance.testbed.scheduling.law.terms import penalty
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 
 EMPTY = np.zeros(0, dtype=np.int64)
@@ -96,7 +96,7 @@ class Stages:
 
 
 class Register:
-    """What is known of jobs, as ``engine.register.Register``."""
+    """What is known of jobs, as ``engine.state.Register``."""
 
     def __init__(self, world: Holder) -> None:
         self._world = world
@@ -118,7 +118,7 @@ class Register:
 
 
 class Progress:
-    """How far jobs are, as ``engine.progress.Progress``."""
+    """How far jobs are, as ``engine.state.Progress``."""
 
     def __init__(self, world: Holder) -> None:
         rows = world.state.jobs
@@ -255,7 +255,7 @@ class Links:
 
 
 class CopiesNow:
-    """Where data are, as ``engine.copies.Copies``."""
+    """Where data are, as ``engine.state.Copies``."""
 
     def __init__(self, world: Holder, workload: Workload) -> None:
         self._world, self.datasets = world, workload.datasets

@@ -1,6 +1,6 @@
 """Jobs of the compiled world: who holds which devices; staging, restart, running, saving, and the end of it.
 
-It is ``engine.stages``, ``staging``, ``holdings`` and ``copies`` in arrays; events and sums come in their order.
+It is ``engine.stages``, with holdings and copies of ``engine.state``, in arrays; events and sums come in their order.
 """
 
 from numba import njit
@@ -21,8 +21,9 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     SAVING,
     STAGING,
     State,
+    append,
+    unlink,
 )
-from kuayu_conformance.testbed.scheduling.core.lists import append, unlink
 from kuayu_conformance.testbed.scheduling.core.network import (
     at,
     close_flow,

@@ -9,8 +9,7 @@
 
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, State
-from kuayu_conformance.testbed.scheduling.core.lists import append, unlink
+from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, State, append, unlink
 
 _BIT = 0.5
 """Less than that is nothing: what rounding leaves of a transfer."""

@@ -1,10 +1,19 @@
-"""Baselines B0 to B4 as policies that play a compiled world by themselves: no view is made, and no order is written."""
+"""Baselines B0 to B4 as policies that play a compiled world by themselves: no view is made, and no order is written.
+
+1. **Time.** It passes until a decision is due, the baseline decides, and its orders are carried out (:func:`play`), as
+   ``engine.world.Dispatch`` does; they may be refused for the same reasons.
+2. **Room.** Where an array may be too short, playing stops, the array is enlarged, and it goes on.
+3. **Plans.** For B4 it stops as well where a plan is due, which is made in Python as ``baselines.goodput`` makes it.
+4. **Whose.** Only the baselines themselves are compiled: a class that is derived of one is another policy. A policy
+   that is compiled elsewhere has a method ``player`` that makes its own.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
+from numba import njit
 
 from kuayu_conformance.testbed.scheduling.baselines import (
     EarliestCompletion,
@@ -15,24 +24,132 @@ from kuayu_conformance.testbed.scheduling.baselines import (
     WeighedCompletion,
 )
 from kuayu_conformance.testbed.scheduling.baselines.goodput import Active, plan
-from kuayu_conformance.testbed.scheduling.baselines.weighed import advantages
-from kuayu_conformance.testbed.scheduling.core import events, goodput, simulation
-from kuayu_conformance.testbed.scheduling.core.baselines import PERIOD
+from kuayu_conformance.testbed.scheduling.baselines.greedy import advantages
+from kuayu_conformance.testbed.scheduling.core import events, jobs
+from kuayu_conformance.testbed.scheduling.core.baselines import (
+    ADMITTED,
+    BACKFILL,
+    EARLIEST,
+    FIFO,
+    PLANNED,
+    WEIGHED,
+    decide_anywhere,
+    decide_at_home,
+    decide_to_admit,
+    find_active,
+    find_goodput,
+    idle,
+    plan_due,
+    rest,
+)
+from kuayu_conformance.testbed.scheduling.core.candidates import PERIOD, expected
 from kuayu_conformance.testbed.scheduling.core.facade import Holder
-from kuayu_conformance.testbed.scheduling.core.handle import desk_handle
-from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, NONE, WAY, Desk, State
+from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, NONE, WAY, Desk, State, desk_handle
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.law.quality import penalty
+from kuayu_conformance.testbed.scheduling.law.terms import penalty
 
 RULES: Mapping[type, int] = {
-    HomeFifo: simulation.FIFO,
-    HomeBackfill: simulation.BACKFILL,
-    FirstToAdmit: simulation.ADMITTED,
-    EarliestCompletion: simulation.EARLIEST,
-    WeighedCompletion: simulation.WEIGHED,
-    Goodput: simulation.PLANNED,
+    HomeFifo: FIFO,
+    HomeBackfill: BACKFILL,
+    FirstToAdmit: ADMITTED,
+    EarliestCompletion: EARLIEST,
+    WeighedCompletion: WEIGHED,
+    Goodput: PLANNED,
 }
 """Baselines that are compiled."""
+
+
+@njit(cache=True)
+def play(w: State, d: Desk, rules, until, seconds):
+    """Let a baseline decide at each epoch from now until an instant, or until all jobs are finished.
+
+    Returns:
+        ``events.OVER``; ``events.SHORT`` where an array is to be enlarged before it goes on, and ``events.DUE`` where
+        a plan is to be made (B4).
+    """
+    c = w.clock[0]
+    while True:
+        if not c.due:
+            if not c.passing:
+                c.epoch = (c.now // seconds + 1.0) * seconds
+            how, c.epoch = events.advance(w, c.epoch, until, seconds)
+            c.passing = how == events.SHORT
+            if how != events.DUE:
+                return how
+            c.due = 1
+        if events.short(w) or not roomy(w, d):
+            return events.SHORT
+        if rules == PLANNED and plan_due(w, d):
+            return events.DUE
+        if not decide(w, d, rules):
+            return events.SHORT
+        obey(w, d)
+        c.due = 0
+
+
+@njit(cache=True)
+def decide(w: State, d: Desk, rules):
+    """Orders of a baseline; false if an array is too short for them."""
+    if rules == WEIGHED and idle(w, d):
+        d.counts[0].orders = 0
+        return True
+    if rules >= EARLIEST:
+        done = decide_anywhere(w, d, rules)
+    elif rules == ADMITTED:
+        done = decide_to_admit(w, d)
+    else:
+        done = decide_at_home(w, d, rules == BACKFILL)
+    if rules == WEIGHED and done:
+        rest(w, d)
+    return done
+
+
+@njit(cache=True)
+def obey(w: State, d: Desk):
+    """Carry out the orders of a decision, as ``engine.world.Dispatch``."""
+    c = d.counts[0]
+    c.decisions += 1
+    for number in range(c.orders):
+        job, way = d.orders[0, number], d.orders[1, number]
+        candidate = d.ways[way]
+        cut = full = False
+        for place in range(candidate.begin, candidate.begin + candidate.count):
+            p = w.pools[d.member_pools[place]]
+            cut |= w.sites[p.site].cut != 0
+            full |= d.member_devices[place] > p.free
+        if cut or full:
+            c.refusals += 1
+            if not cut:
+                d.refused[c.refused] = way
+                c.refused += 1
+            continue
+        pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
+        seconds, rate = expected(
+            w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
+        )
+        jobs.unqueue(w, job)
+        jobs.begin(
+            w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty, seconds, rate
+        )
+    jobs.set_speeds(w)
+
+
+@njit(cache=True)
+def roomy(w: State, d: Desk):
+    """Whether a decision has room: every job that waits might start."""
+    c = w.clock[0]
+    free = w.runs.size - c.runs
+    least = min(c.pending, total_free(w))
+    return free > least and d.ends.shape[1] > c.runs + c.pending + 1 and c.events + 8 * (c.pending + 8) < w.events.size
+
+
+@njit(cache=True)
+def total_free(w: State):
+    """Devices that nobody holds."""
+    free = 0
+    for pool in range(w.pools.size):
+        free += w.pools[pool].free
+    return free
 
 
 class Player(Protocol):
@@ -80,7 +197,7 @@ class CompiledBaseline:
         assert self._desk is not None
         counts = self._desk.counts
         counts["decisions"] = counts["refusals"] = 0
-        while (how := simulation.play(world.handle, self._handle, self._rules, until, seconds)) != events.OVER:
+        while (how := play(world.handle, self._handle, self._rules, until, seconds)) != events.OVER:
             if how == events.DUE:
                 self._plan(world)
             else:
@@ -97,12 +214,12 @@ class CompiledBaseline:
         assert d is not None
         assert isinstance(self._policy, Goodput)
         jobs = np.zeros(int(state.clock["pending"][0] + state.clock["runs"][0]), dtype=np.int64)
-        waiting, count = goodput.find_active(world.handle, jobs)
+        waiting, count = find_active(world.handle, jobs)
         if not count:
             return
         jobs = jobs[:count]
         shortest, found = np.zeros(count), np.zeros((count, len(state.pools)))
-        goodput.find_goodput(world.handle, self._handle, jobs, shortest, found)
+        find_goodput(world.handle, self._handle, jobs, shortest, found)
         rows = state.jobs
         active = Active(
             waiting,

@@ -1,7 +1,10 @@
 """The compiled world as policies and the judge see it: what ``engine.world.World`` is, with the same outcome.
 
-What it consists of is packed into arrays (:mod:`.layout`); compiled functions let time pass and carry out orders. What
-policies look at are the views, checks and records of the engine, over the same memory (:mod:`.facade`).
+1. **Arrays.** What it consists of is packed into arrays (:mod:`.layout`); those that became too short are made again in
+   longer ones, with what they held.
+2. **Time and orders.** Compiled functions let time pass and carry out orders (:mod:`.events`, :mod:`.jobs`).
+3. **Views.** What policies look at are the views, checks and records of the engine, over the same memory
+   (:mod:`.facade`).
 """
 
 import copy
@@ -13,18 +16,6 @@ from weakref import proxy
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.core import events, jobs, network
-from kuayu_conformance.testbed.scheduling.core.arrays import (
-    LISTS,
-    clock,
-    jobs_of,
-    links_of,
-    longer,
-    pools_of,
-    room,
-    routed,
-    sites_of,
-    tariff,
-)
 from kuayu_conformance.testbed.scheduling.core.facade import (
     Checkpoints,
     CopiesNow,
@@ -34,22 +25,34 @@ from kuayu_conformance.testbed.scheduling.core.facade import (
     Runs,
     Stages,
 )
-from kuayu_conformance.testbed.scheduling.core.handle import state_handle
 from kuayu_conformance.testbed.scheduling.core.layout import (
+    ACTIVE,
+    BUNDLE,
     CLAIM,
+    CLOCK,
     CUT,
     DATASET,
     EVENT,
     FAULT,
+    FLOW,
     HEAL,
+    HOLDER,
+    INCIDENCE,
     INF,
+    JOB,
+    LINK,
     NONE,
     PERIOD,
+    POOL,
+    SITE,
     SPLITS,
     UNCLAIM,
+    WAIT,
     Floats,
     Numbers,
+    Records,
     State,
+    state_handle,
 )
 from kuayu_conformance.testbed.scheduling.core.players import Player, player_of
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Faults
@@ -62,10 +65,20 @@ from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.engine.view import Parts, Policy, View
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, Dispatch
 from kuayu_conformance.testbed.scheduling.law.published import PublishedLaw
-from kuayu_conformance.testbed.scheduling.topology.clock import DAY
-from kuayu_conformance.testbed.scheduling.topology.weather import Weather
-from kuayu_conformance.testbed.scheduling.values import Placement
+from kuayu_conformance.testbed.scheduling.law.terms import PUBLISHED
+from kuayu_conformance.testbed.scheduling.topology.link_variation import DAY, HOUR, TARIFF, Weather
+from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 
+LISTS = {
+    "runs": "free_run",
+    "holders": "free_holder",
+    "flows": "free_flow",
+    "bundles": "free_bundle",
+    "waits": "free_wait",
+}
+"""Arrays that records are taken from and put back to, with the head of the free ones."""
+MOST_FLOWS = 1 << 20
+"""Flows for which there is room at most."""
 PHASES = tuple(Phase)
 EVENTS, RUNS = 1024, 64
 """Events, and jobs with devices, for which there is room at first."""
@@ -463,3 +476,129 @@ class CompiledWorld:
             self._chain(had)
         while int(self.state.clock["events"][0]) + 8 * (more + 8) >= len(self.state.events):
             self._lengthen()
+
+
+def clock(kept: float) -> Records:
+    """The instant nought, with nothing under way; copies stay for so many seconds after their last use."""
+    made = np.zeros(1, dtype=CLOCK)
+    for name in ("first", "last", *LISTS.values()):
+        made[name] = NONE
+    made["factored_at"], made["shares_at"], made["kept"] = -1.0, -1.0, kept
+    for name in ("overlap", "micro_batches", "storage", "starting", "between_faults"):
+        made[name] = getattr(PUBLISHED, name)
+    lengths, factors = tariff()
+    made["whole_day"] = sum(length * factor for length, factor in zip(lengths.tolist(), factors.tolist(), strict=True))
+    return made
+
+
+def tariff() -> Floats:
+    """Seconds of a day that each factor of the tariff lasts, and the factors."""
+    ends = (*(hour for hour, _ in TARIFF[1:]), 24.0)
+    lengths = [(end - since) * HOUR for (since, _), end in zip(TARIFF, ends, strict=True)]
+    return np.array([lengths, [factor for _, factor in TARIFF]])
+
+
+def pools_of(places: Places) -> Records:
+    """Pools, with all devices free."""
+    pools = np.zeros(len(places.pools), dtype=POOL)
+    pools["site"], pools["type"], pools["per_node"] = places.site, places.type, places.per_node
+    pools["devices"] = pools["working"] = pools["free"] = places.devices
+    pools["first"] = pools["last"] = NONE
+    return pools
+
+
+def sites_of(places: Places, disturbances: Disturbances) -> Records:
+    """Domains, as fast as they are in practice."""
+    sites = np.zeros(len(places.sites), dtype=SITE)
+    sites["speed"] = [disturbances.slow.get(name, 1.0) for name in places.sites]
+    sites["claim"] = 1.0
+    return sites
+
+
+def links_of(places: Places, wires: Sequence[Any]) -> Records:
+    """Links without traffic."""
+    links = np.zeros(len(wires), dtype=LINK)
+    numbers = {name: number for number, name in enumerate(places.sites)}
+    links["capacity"], links["tariff"] = [wire.capacity for wire in wires], [wire.tariff for wire in wires]
+    links["source"] = [numbers.get(wire.source, NONE) for wire in wires]
+    links["target"] = [numbers.get(wire.target, NONE) for wire in wires]
+    links["until"], links["first"] = -1.0, NONE
+    return links
+
+
+def routed(routes: Routes, sites: int) -> dict[str, Any]:
+    """Routes, one after the other."""
+    begin, count = np.zeros((2, sites, sites), dtype=np.int64)
+    links: list[int] = []
+    for (source, target), path in routes.paths.items():
+        begin[source, target], count[source, target] = len(links), len(path)
+        links.extend(path)
+    return {"route_begin": begin, "route_count": count, "route_links": np.array(links, dtype=np.int64)}
+
+
+def jobs_of(jobs: Sequence[Job], places: Places, profiles: Sequence[str], datasets: Mapping[str, int]) -> Records:
+    """Jobs, none of which is submitted yet."""
+    rows = np.zeros(len(jobs), dtype=JOB)
+    for name in (
+        "submitted",
+        "priority",
+        "requested",
+        "minimum",
+        "maximum",
+        "memory",
+        "serial",
+        "used",
+        "work",
+        "stated",
+    ):
+        rows[name] = [getattr(job, name) for job in jobs]
+    for name in ("gradient", "boundary", "checkpoint", "step"):
+        rows[name] = [getattr(job.model, name) for job in jobs]
+    rows["home"] = [places.site_number(job.home) for job in jobs]
+    rows["profile"] = [profiles.index(job.profile) for job in jobs]
+    rows["data"] = [datasets[job.data] for job in jobs]
+    rows["periodic"] = [Split.PERIODIC in job.splits for job in jobs]
+    rows["finished"], rows["interval"], rows["interrupted"] = INF, INF, -INF
+    rows["checkpoint_at"] = rows["run"] = rows["waits"] = rows["pool"] = NONE
+    return rows
+
+
+def longer(old: Any, length: int, filling: int = 0) -> Any:
+    """An array with more rows, the new ones of a filling."""
+    made = (
+        np.full((length, *old.shape[1:]), filling, dtype=old.dtype)
+        if filling
+        else np.zeros((length, *old.shape[1:]), old.dtype)
+    )
+    made[: len(old)] = old
+    return made
+
+
+def room(runs: int, sites: int, pools: int, routes: Routes, links: int, state: State | None = None) -> dict[str, Any]:
+    """Arrays for so many runs, with what they held before."""
+    longest = max((len(path) for path in routes.paths.values()), default=1)
+    flows = min(2 * sites * runs, MOST_FLOWS)
+    size = max(flows, links, runs) + 16
+    blank: dict[str, Any] = {
+        "runs": np.zeros(0, dtype=ACTIVE),
+        "run_pools": np.zeros((0, sites), dtype=np.int64),
+        "run_devices": np.zeros((0, sites), dtype=np.int64),
+        "then_pools": np.zeros((0, sites), dtype=np.int64),
+        "then_devices": np.zeros((0, sites), dtype=np.int64),
+        "run_flows": np.zeros((0, 2 * sites), dtype=np.int64),
+        "run_holders": np.zeros((0, pools), dtype=np.int64),
+        "holders": np.zeros(0, dtype=HOLDER),
+        "flows": np.zeros(0, dtype=FLOW),
+        "bundles": np.zeros(0, dtype=BUNDLE),
+        "incidence": np.zeros(0, dtype=INCIDENCE),
+        "waits": np.zeros(0, dtype=WAIT),
+    }
+    old = {name: getattr(state, name) for name in blank} if state else blank
+    lengths = {"holders": flows, "flows": flows, "bundles": flows, "waits": flows, "incidence": flows * longest}
+    made = {
+        name: longer(array, lengths.get(name, runs), NONE if name == "run_holders" else 0)
+        for name, array in old.items()
+    }
+    made["scratch"] = np.zeros((5, size), dtype=np.int64)
+    made["levels"] = np.zeros((2, size))
+    return made

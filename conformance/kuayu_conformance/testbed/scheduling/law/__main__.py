@@ -7,11 +7,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kuayu_conformance.testbed.scheduling.law.evidence import FITTED, HELD_OUT
-from kuayu_conformance.testbed.scheduling.law.facts import PUBLISHED, Constants
-from kuayu_conformance.testbed.scheduling.law.fitting import Fit, fit
-from kuayu_conformance.testbed.scheduling.law.moving import interval, migration
-from kuayu_conformance.testbed.scheduling.law.terms import terms
+from kuayu_conformance.testbed.scheduling.law.fitting import FITTED, HELD_OUT, Fit, fit
+from kuayu_conformance.testbed.scheduling.law.published import interval, migration
+from kuayu_conformance.testbed.scheduling.law.terms import PUBLISHED, Constants, terms
 from kuayu_conformance.testbed.scheduling.values import (
     DeviceType,
     Job,

@@ -1,20 +1,78 @@
-"""A topology from the name of a family, a number of domains and a seed."""
+"""A topology from the name of a family, a number of domains and a seed.
 
-from collections.abc import Mapping
+1. **Wires.** Hubs are all joined to each other, a place near a hub is joined to it alone. So wires are shared by what
+   passes through a hub, and their number grows with that of domains: 56 at 8, 168 at 64.
+2. **Topology.** :func:`build` puts sites, wires and their variation together; the same arguments give the same
+   topology.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.scheduling.topology.accelerators import REFERENCE, devices
-from kuayu_conformance.testbed.scheduling.topology.assumptions import settled
-from kuayu_conformance.testbed.scheduling.topology.families import family_of
-from kuayu_conformance.testbed.scheduling.topology.places import MAX_DOMAINS, MIN_DOMAINS, PLACES
-from kuayu_conformance.testbed.scheduling.topology.sites import Scale, domains, electric
-from kuayu_conformance.testbed.scheduling.topology.weather import Weather, rhythm
-from kuayu_conformance.testbed.scheduling.topology.wires import links
+from kuayu_conformance.testbed.scheduling.topology.accelerators import REFERENCE, Scale, devices, domains, electric
+from kuayu_conformance.testbed.scheduling.topology.families import Family, family_of, settled
+from kuayu_conformance.testbed.scheduling.topology.fitted import fitted
+from kuayu_conformance.testbed.scheduling.topology.link_variation import Weather, rhythm
+from kuayu_conformance.testbed.scheduling.topology.places import (
+    MAX_DOMAINS,
+    MIN_DOMAINS,
+    PLACES,
+    Place,
+    kilometres,
+    round_trip,
+)
 from kuayu_conformance.testbed.scheduling.values import DeviceType, Site, Wire
 
 ASSIGNMENTS = 8
 """In how many ways accelerators can be dealt to domains."""
+_BITS_OF_A_GIGABYTE = 8e9
+
+
+def links(places: Sequence[Place], family: Family, assumed: Mapping[str, float], seed: str) -> tuple[Wire, ...]:
+    """All wires, both directions of a line one after the other; the narrower of two domains' lines bounds it."""
+    leased = {
+        place.name: assumed["access"] * Chance(seed, f"line of {place.name}").weighted(family.leased)
+        for place in places
+    }
+    made = []
+    for one, other in lines(places):
+        straight = kilometres(one, other)
+        capacity = min(leased[one.name], leased[other.name])
+        cost = tariff(straight, assumed)
+        made += [
+            Wire(source.name, target.name, capacity, round_trip(straight), cost)
+            for source, target in ((one, other), (other, one))
+        ]
+    return tuple(made)
+
+
+def lines(places: Sequence[Place]) -> list[tuple[Place, Place]]:
+    """Pairs of places that a line joins."""
+    hubs: dict[str, Place] = {}
+    joined: list[tuple[Place, Place]] = []
+    for place in places:
+        hub = hubs.get(place.hub)
+        if hub is None:
+            joined += [(other, place) for other in hubs.values()]
+            hubs[place.hub] = place
+        else:
+            joined.append((hub, place))
+    return joined
+
+
+def tariff(straight: float, assumed: Mapping[str, float]) -> float:
+    """Yuan for a bit a second that is held for a second, between places so many kilometres apart.
+
+    Between the ends of listed prices (``fitting``: for a gigabyte 0.01 US dollars to a near region, 0.0875 to another
+    provider) it grows with distance: an assumption. Between hubs it is 0.4 yuan a gigabyte on average, where a large
+    Chinese cloud lists 0.50 for replication to any other region (``TARIFF`` in ``link_variation``). A line that is full
+    for a second carries as many bits, so that a price for bits is one for bandwidth that is held.
+    """
+    near, far = fitted().egress
+    reached = min(straight / assumed["reach"], 1.0)
+    dollars = near + (far - near) * reached
+    return assumed["tariff"] * assumed["yuan"] * dollars / _BITS_OF_A_GIGABYTE
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.testbed.scheduling.workload import comparing, fitting, traces
+from kuayu_conformance.testbed.scheduling.workload import fitting, traces
 from kuayu_conformance.testbed.scheduling.workload.fitted import forget
 
 FITTED = ("itp", "philly")
@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     data, package = Path(arguments[0]), Path(__file__).parent
     (package / "fitted.json").write_text(fitted(data), "utf-8")
     forget()
-    text = comparing.table({name: traces.read(name, data) for name in FITTED})
+    text = fitting.table({name: traces.read(name, data) for name in FITTED})
     (package / "comparison.json").write_text(text, "utf-8")
     sys.stdout.write(text)
     return 0

@@ -1,16 +1,23 @@
-"""How the parameters that ship follow from the traces; ``python -m … workload DATA_DIR`` writes them.
+"""How the parameters that ship follow from the traces, and how the fitted model compares with these.
 
-A batch is a run of jobs of one size in one cluster, each submitted within ``TOGETHER`` of the one before. Quantiles of
-durations are those of the jobs of a group of sizes, of lengths those of their batches. The share of active stretches is
-the one with which the model's mean demand over its 95th percentile comes nearest to that of the cluster. Nothing here
-runs in a scenario.
+``python -m kuayu_conformance.testbed.scheduling.workload DATA_DIR`` writes both; nothing here runs in a scenario.
+
+1. **Fit.** A batch is a run of jobs of one size in one cluster, each submitted within ``TOGETHER`` of the one before.
+   Quantiles of durations are those of the jobs of a group of sizes, of lengths those of their batches. The share of
+   active stretches is the one with which the model's mean demand over its 95th percentile comes nearest to that of the
+   cluster.
+2. **Comparison.** A reader, or a test, holds the one against the other by figures. Both are looked at in the same way
+   and over the same time: every cluster at its measured size, for as long as the trace has jobs. The model is drawn
+   ``DRAWS`` times from one seed, and the median of each figure is taken.
 """
 
 import csv
 import dataclasses
 import gzip
 import itertools
+import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import stream
-from kuayu_conformance.testbed.scheduling.workload.arrivals import draw_cluster
-from kuayu_conformance.testbed.scheduling.workload.curves import Floats
-from kuayu_conformance.testbed.scheduling.workload.demand import mean_and_p95
-from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, Cluster, Fit, Group, group_of
-from kuayu_conformance.testbed.scheduling.workload.traces import DAY, Trace
+from kuayu_conformance.testbed.elementary import Floats
+from kuayu_conformance.testbed.scheduling.workload.fitted import (
+    LEVELS,
+    Cluster,
+    Fit,
+    Group,
+    draw_cluster,
+    group_of,
+    parameters,
+)
+from kuayu_conformance.testbed.scheduling.workload.traces import DAY, SPANS, Trace, mean_and_p95
 
 TOGETHER = 900.0
 MIN_DEVICES = (1, 2, 4, 8, 16)
@@ -36,10 +49,8 @@ TRIES = 8
 """Draws by which a share of active stretches is judged."""
 SETTLED = 20 * DAY
 """Seconds before the begin in which jobs are drawn, so that long ones stand there as they would."""
-
 IDLE = 1.0
 """Utilisation in per cent up to which a device counts as held by nobody."""
-
 SOURCES = {
     "itp": "microsoft/elasticflow-traces data/raw-traces.tar.gz, commit 277ed24d0e908c31a1c98145819e2e3853d8ac00, MIT",
     "philly": "siasosp23/artifacts sia-simulator/traces/philly.csv, commit aaf7a0de7b6cb5eab06ea020467ede5d2fd18e70, "
@@ -49,6 +60,10 @@ SOURCES = {
     "used": "InternLM/AcmeTrace data/utilization/util_pkl, commit 6d6ac9cd15f3b01151ac6ba00ecddd9156f0dc73, CC BY 4.0; "
     "Philly's samples, and the mean of Kalos's and Seren's",
 }
+DRAWS = 5
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+WINDOWS = {"10 min": 600.0, "1 h": 3600.0, "1 day": DAY}
 
 
 def fitted(trace: Trace) -> Fit:
@@ -69,22 +84,6 @@ def fitted(trace: Trace) -> Fit:
     )
     clusters = (_cluster(trace, batch, place, fit) for place in range(len(trace.clusters)))
     return dataclasses.replace(fit, clusters=tuple(cluster for cluster in clusters if cluster is not None))
-
-
-def _group(
-    trace: Trace, batch: NDArray[np.intp], kept: NDArray[np.bool_], place: int, usual: Group | None = None
-) -> Group:
-    """Quantiles of a group of sizes over some jobs, or the usual ones where they are too few."""
-    members = kept & (np.searchsorted(MIN_DEVICES, trace.devices, side="right") - 1 == place)
-    counts = np.bincount(batch[members])
-    lengths = counts[counts > 0].astype(np.float64)
-    return Group(
-        MIN_DEVICES[place],
-        _quantiles(np.log(trace.duration[members]))
-        if usual is None or members.sum() >= ENOUGH_JOBS
-        else usual.durations,
-        _quantiles(lengths) if usual is None or len(lengths) >= ENOUGH_BATCHES else usual.lengths,
-    )
 
 
 def fitted_serving(trace: Trace) -> dict[str, Any]:
@@ -114,6 +113,127 @@ def fitted_use(data: Path) -> dict[str, Any]:
     }
 
 
+def members(fit: Fit) -> dict[str, Any]:
+    """The fit as it is kept."""
+    table = dataclasses.asdict(fit)
+    for cluster in table["clusters"]:
+        cluster["sizes"] = {str(size): share for size, share in cluster["sizes"]}
+    return table
+
+
+def modelled_ratio(fit: Fit, cluster: Cluster, active: float, seconds: float) -> float:
+    """Mean demand over its 95th percentile in the model, as the median of several draws of the trace's length."""
+    ratios = []
+    for attempt in range(TRIES):
+        candidate = dataclasses.replace(cluster, active=active)
+        chance = stream("fitting", f"{cluster.name}/{attempt}")
+        drawn = draw_cluster(fit, candidate, (-SETTLED, seconds), chance)
+        mean, p95 = mean_and_p95(drawn.submitted, drawn.duration, drawn.devices, 0.0, seconds)
+        ratios.append(mean / p95 if p95 > 0 else 0.0)
+    return float(np.median(ratios))
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Jobs to look at, in arrays by job."""
+
+    submitted: Floats
+    duration: Floats
+    devices: Floats
+    cluster: NDArray[np.str_]
+
+
+def figures(jobs: Looked, since: float, until: float) -> dict[str, float]:
+    """Figures by name, of jobs that were submitted between two times; demand counts those that were there before."""
+    within = (jobs.submitted >= since) & (jobs.submitted < until)
+    submitted, duration, devices = jobs.submitted[within] - since, jobs.duration[within], jobs.devices[within]
+    work = duration * devices
+    found = {"jobs a day": len(submitted) / ((until - since) / DAY)}
+    for size in SIZES:
+        found[f"share of jobs of {size} devices"] = float(np.mean(devices == size))
+    for size in SIZES:
+        found[f"share of work in jobs of {size} devices"] = float(work[devices == size].sum() / work.sum())
+    for share, value in zip(SHARES, np.quantile(duration, SHARES), strict=True):
+        found[f"duration, {share:.0%} (s)"] = float(value)
+    found["share of work in jobs over 2 days"] = float(work[duration > 2 * DAY].sum() / work.sum())
+    gaps = np.diff(np.sort(submitted))
+    found["seconds between jobs, variation"] = float(gaps.std() / gaps.mean())
+    for name, window in WINDOWS.items():
+        counts = np.bincount((submitted // window).astype(np.intp))
+        found[f"submissions in {name}, variance over mean"] = float(counts.var() / counts.mean())
+    for name in np.unique(jobs.cluster):
+        of = jobs.cluster == name
+        mean, p95 = mean_and_p95(jobs.submitted[of], jobs.duration[of], jobs.devices[of], since, until)
+        found[f"{name}: mean demand (devices)"] = mean
+        found[f"{name}: mean over p95"] = mean / p95 if p95 > 0 else 0.0
+    return found
+
+
+def measured(trace: Trace) -> dict[str, float]:
+    """Figures of a trace, of the clusters that are worth a domain."""
+    names = np.array(trace.clusters)[trace.cluster]
+    kept = np.isin(names, [cluster.name for cluster in parameters()[0][trace.name].clusters])
+    return figures(Looked(trace.submitted[kept], trace.duration[kept], trace.devices[kept], names[kept]), *trace.span)
+
+
+def modelled(name: str) -> dict[str, float]:
+    """Figures of the model that was fitted to a trace, over the same time."""
+    fit, seconds = parameters()[0][name], SPANS[name][1] - SPANS[name][0]
+    found = []
+    for attempt in range(DRAWS):
+        parts = [
+            draw_cluster(fit, cluster, (-SETTLED, seconds), stream(f"comparison {attempt}", cluster.name))
+            for cluster in fit.clusters
+        ]
+        names = [np.full(len(part.batch), cluster.name) for part, cluster in zip(parts, fit.clusters, strict=True)]
+        jobs = Looked(
+            np.concatenate([part.submitted for part in parts]),
+            np.concatenate([part.duration for part in parts]),
+            np.concatenate([part.devices for part in parts]),
+            np.concatenate(names),
+        )
+        found.append(figures(jobs, 0.0, seconds))
+    return {key: float(np.median([draw[key] for draw in found])) for key in found[0]}
+
+
+def table(traces: dict[str, Trace]) -> str:
+    """Both by trace and figure, to three digits, as they are kept in ``comparison.json``."""
+    rows = {}
+    for name, trace in traces.items():
+        real, model = measured(trace), modelled(name)
+        rows[name] = {key: [_short(real[key]), _short(model[key])] for key in real}
+    head = "figure: [trace, model]"
+    lines = []
+    for name, of in rows.items():
+        pairs = ",\n".join(f"  {json.dumps(key)}: {json.dumps(pair)}" for key, pair in of.items())
+        lines.append(f" {json.dumps(name)}: {{\n{pairs}\n }}")
+    return "{\n" + f' "columns": {json.dumps(head)},\n' + ",\n".join(lines) + "\n}\n"
+
+
+def shipped_table() -> dict[str, dict[str, tuple[float, float]]]:
+    """The table that ships: by trace and figure, that of the trace and that of the model."""
+    text = (Path(__file__).parent / "comparison.json").read_text("utf-8")
+    return {
+        name: {key: (a, b) for key, (a, b) in of.items()} for name, of in json.loads(text).items() if name != "columns"
+    }
+
+
+def _group(
+    trace: Trace, batch: NDArray[np.intp], kept: NDArray[np.bool_], place: int, usual: Group | None = None
+) -> Group:
+    """Quantiles of a group of sizes over some jobs, or the usual ones where they are too few."""
+    members = kept & (np.searchsorted(MIN_DEVICES, trace.devices, side="right") - 1 == place)
+    counts = np.bincount(batch[members])
+    lengths = counts[counts > 0].astype(np.float64)
+    return Group(
+        MIN_DEVICES[place],
+        _quantiles(np.log(trace.duration[members]))
+        if usual is None or members.sum() >= ENOUGH_JOBS
+        else usual.durations,
+        _quantiles(lengths) if usual is None or len(lengths) >= ENOUGH_BATCHES else usual.lengths,
+    )
+
+
 def _utilisation(data: Path, clusters: tuple[str, ...]) -> tuple[float, ...]:
     """Mean over clusters of the quantiles of GPU utilisation, as a share."""
     found = []
@@ -129,14 +249,6 @@ def _utilisation(data: Path, clusters: tuple[str, ...]) -> tuple[float, ...]:
         idle = float(below[values <= IDLE].max())
         found.append(np.interp(idle + (100 - idle) * np.array(LEVELS), below, values))
     return _rising(np.mean(found, axis=0) / 100)
-
-
-def members(fit: Fit) -> dict[str, Any]:
-    """The fit as it is kept."""
-    table = dataclasses.asdict(fit)
-    for cluster in table["clusters"]:
-        cluster["sizes"] = {str(size): share for size, share in cluster["sizes"]}
-    return table
 
 
 def _batches(trace: Trace) -> tuple[NDArray[np.intp], Floats]:
@@ -184,18 +296,6 @@ def _cluster(trace: Trace, batch: NDArray[np.intp], place: int, fit: Fit) -> Clu
     return dataclasses.replace(cluster, active=min(tried, key=lambda active: (tried[active], -active)))
 
 
-def modelled_ratio(fit: Fit, cluster: Cluster, active: float, seconds: float) -> float:
-    """Mean demand over its 95th percentile in the model, as the median of several draws of the trace's length."""
-    ratios = []
-    for attempt in range(TRIES):
-        candidate = dataclasses.replace(cluster, active=active)
-        chance = stream("fitting", f"{cluster.name}/{attempt}")
-        drawn = draw_cluster(fit, candidate, (-SETTLED, seconds), chance)
-        mean, p95 = mean_and_p95(drawn.submitted, drawn.duration, drawn.devices, 0.0, seconds)
-        ratios.append(mean / p95 if p95 > 0 else 0.0)
-    return float(np.median(ratios))
-
-
 def _profile(places: Floats, count: int) -> tuple[float, ...]:
     counts = np.bincount(places.astype(np.intp), minlength=count)
     return tuple(round(float(share), 3) for share in counts / counts.mean())
@@ -208,3 +308,7 @@ def _quantiles(values: Floats) -> tuple[float, ...]:
 
 def _rising(values: Floats) -> tuple[float, ...]:
     return tuple(itertools.accumulate((round(float(value), 3) for value in values), max))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")

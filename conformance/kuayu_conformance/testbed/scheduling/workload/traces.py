@@ -1,11 +1,14 @@
-"""Jobs of real clusters in one form, read from the folder of public originals (``KUAYU_DATA``).
+"""Jobs of real clusters in one form, and the devices that jobs would hold if every one of them started at once.
 
-- *itp*: ten clusters of Microsoft in spring 2021, microsoft/elasticflow-traces ``data/raw-traces.tar.gz`` [277ed24];
-  D. Gu et al., "ElasticFlow", ASPLOS 2023. Jobs were submitted in the first 40 of 60 days.
-- *philly*: virtual clusters of Microsoft, 2017, siasosp23/artifacts ``sia-simulator/traces/philly.csv`` [aaf7a0d], from
-  msr-fiddle/philly-traces; M. Jeon et al., "Analysis of large-scale multi-tenant GPU clusters", ATC 2019.
-- *openb*: pods of Alibaba, 2023, alibaba/clusterdata ``cluster-trace-gpu-v2023`` [7a6c496]; Q. Weng et al., "Beware of
-  fragmentation", ATC 2023. It is a sample without clusters; pods share GPUs, and most serve.
+1. **Traces.** They are read from the folder of public originals (``KUAYU_DATA``).
+
+   - *itp*: ten clusters of Microsoft in spring 2021, microsoft/elasticflow-traces ``data/raw-traces.tar.gz`` [277ed24];
+     D. Gu et al., "ElasticFlow", ASPLOS 2023. Jobs were submitted in the first 40 of 60 days.
+   - *philly*: virtual clusters of Microsoft, 2017, siasosp23/artifacts ``sia-simulator/traces/philly.csv`` [aaf7a0d],
+     from msr-fiddle/philly-traces; M. Jeon et al., "Analysis of large-scale multi-tenant GPU clusters", ATC 2019.
+   - *openb*: pods of Alibaba, 2023, alibaba/clusterdata ``cluster-trace-gpu-v2023`` [7a6c496]; Q. Weng et al., "Beware
+     of fragmentation", ATC 2023. It is a sample without clusters; pods share GPUs, and most serve.
+2. **Demand.** Load and skew are told by the devices that jobs would hold if every one of them started at once.
 """
 
 import csv
@@ -19,16 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.corpora.data_folder import JOB_TRACES
-from kuayu_conformance.testbed.scheduling.workload.curves import Floats
+from kuayu_conformance.testbed.elementary import Floats
 
 DAY = 86400.0
-
 FILES = JOB_TRACES
 SPANS = {"itp": (0.0, 40 * DAY), "philly": (0.0, 49 * DAY), "openb": (115 * DAY, 138 * DAY)}
 """Seconds in which jobs were submitted as usual: philly's first days and openb's first months hold few long ones."""
-
 SERVING_CLASSES = ("LS", "Guaranteed", "Burstable")
 """Classes of openb that wait for requests: latency-sensitive ones, and those with a guarantee."""
+STEP = 600.0
+"""Seconds over which demand is averaged before a percentile is taken."""
 
 
 class MissingTraces(LookupError):
@@ -86,6 +89,34 @@ def read(name: str, data: Path | None = None) -> Trace:
             f"the trace {name} is not in {path.parent.parent}; KUAYU_DATA names the folder with {FILES[name]}"
         )
     return _read(name, path)
+
+
+def within(submitted: Floats, duration: Floats, devices: Floats, seconds: float) -> Floats:
+    """Device seconds of each job that fall between nought and so many seconds."""
+    held: Floats = devices * np.maximum(0.0, np.minimum(submitted + duration, seconds) - np.maximum(submitted, 0.0))
+    return held
+
+
+def over_time(submitted: Floats, duration: Floats, devices: Floats, since: float, until: float) -> Floats:
+    """Mean of devices held in each step of ``STEP`` seconds between two times."""
+    edges = np.arange(since, until + STEP / 2, STEP)
+    if len(submitted) == 0:
+        return np.zeros(len(edges) - 1)
+    times = np.concatenate((submitted, submitted + duration))
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    held = np.cumsum(np.concatenate((devices, -devices))[order])
+    area = np.concatenate(([0.0], np.cumsum(held[:-1] * np.diff(times))))
+    mean: Floats = np.diff(np.interp(edges, times, area)) / STEP
+    return mean
+
+
+def mean_and_p95(
+    submitted: Floats, duration: Floats, devices: Floats, since: float, until: float
+) -> tuple[float, float]:
+    """Mean and 95th percentile of the devices held; the latter is how large a domain is in the reference skew."""
+    held = over_time(submitted, duration, devices, since, until)
+    return float(held.mean()), float(np.percentile(held, 95))
 
 
 @cache

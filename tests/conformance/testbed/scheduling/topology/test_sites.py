@@ -24,9 +24,8 @@ from kuayu_conformance.testbed.scheduling.topology import (
     drawn,
     varied,
 )
-from kuayu_conformance.testbed.scheduling.topology.accelerators import SHEETS, law, weights
-from kuayu_conformance.testbed.scheduling.topology.assumptions import settled
-from kuayu_conformance.testbed.scheduling.topology.sites import PUBLISHED
+from kuayu_conformance.testbed.scheduling.topology.accelerators import PUBLISHED, SHEETS, law, weights
+from kuayu_conformance.testbed.scheduling.topology.families import settled
 
 SHOW = """
 import numpy as np

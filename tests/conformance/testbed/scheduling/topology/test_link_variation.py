@@ -6,8 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.scheduling.topology import build
-from kuayu_conformance.testbed.scheduling.topology.clock import ELECTRICITY, TARIFF, Daily
-from kuayu_conformance.testbed.scheduling.topology.weather import Rhythm, Trouble, Weather
+from kuayu_conformance.testbed.scheduling.topology.link_variation import (
+    ELECTRICITY,
+    TARIFF,
+    Daily,
+    Rhythm,
+    Trouble,
+    Weather,
+)
 
 DAY = 86_400.0
 ENDS = [(a, b) for a in range(12) for b in range(12) if a != b]

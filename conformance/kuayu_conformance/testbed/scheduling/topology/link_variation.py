@@ -1,27 +1,95 @@
 """How the capacity of wires, tariffs and prices vary with time: pure functions, without a horizon.
 
-Measured is this: of the same pair of cloud regions, throughput five days later was 1.32 times as much at the median,
-and 0.94 to 2.81 times from the 5th to the 95th percentile (``fitting``); nearly nine in ten pairs rose. Such ratios
-cannot be those between two moments of one steady state, which would be as often below one as above. So here the
-network has two states, as the days had: *free*, in which wires offer their capacity, and *busy*, in which each offers
-it divided by a ratio of the measured distribution, drawn anew for every cell of a few hours. From a busy time to a free
-one ratios are distributed as measured, from a free one to a busy one as their inverses. One wire in ten is a little
-better off in busy times, as was measured too: its factor is then above one, at most 1.41.
+1. **Hours.** Tariffs of wires and the price of electricity follow the time of day. A scenario begins at midnight; China
+   keeps one time, so that all domains share the hour.
+2. **Chance.** It needs no order: the fraction of a number of a purpose is the same whenever it is asked for. Numbers
+   are mixed as in SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
+   OOPSLA 2014), in whole numbers modulo 2**64, so that every processor finds the same.
+3. **Capacity.** Measured is this: of the same pair of cloud regions, throughput five days later was 1.32 times as much
+   at the median, and 0.94 to 2.81 times from the 5th to the 95th percentile
+   (:mod:`kuayu_conformance.testbed.scheduling.topology.fitting`); nearly nine in ten pairs rose. Such ratios cannot be
+   those between two moments of one steady state, which would be as often below one as above. So here the network has
+   two states, as the days had: *free*, in which wires offer their capacity, and *busy*, in which each offers it divided
+   by a ratio of the measured distribution, drawn anew for every cell of a few hours. From a busy time to a free one
+   ratios are distributed as measured, from a free one to a busy one as their inverses. One wire in ten is a little
+   better off in busy times, as was measured too: its factor is then above one, at most 1.41.
 
-Troubles (cuts, collapses) come on top, by the family.
+   Troubles (cuts, collapses) come on top, by the family.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.scheduling.topology.clock import ELECTRICITY, HOUR, TARIFF, Daily
 from kuayu_conformance.testbed.scheduling.topology.fitted import fitted
-from kuayu_conformance.testbed.scheduling.topology.lots import Floats, Lots, Numbers
 
+HOUR, DAY = 3600.0, 86_400.0
+TARIFF = ((0.0, 0.5), (8.0, 1.0))
+"""Hours from which on a factor holds: outbound traffic of a large Chinese cloud is 0.25 yuan a gigabyte from midnight
+to eight, then 0.50 (Alibaba Cloud, price list of its object storage; replication to another region costs 0.50)."""
+ELECTRICITY = ((0.0, 0.5), (7.0, 1.0), (10.0, 1.5), (12.0, 1.0), (17.0, 1.5), (23.0, 0.5))
+"""The same for electricity: peak three times the valley, the least that 发改价格〔2021〕1093号 asks for. The hours
+differ by province, these are an assumption. The mean of a day is one."""
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_WHOLE = np.uint64(11)
+_FINE = 2.0**-53
 _MOST_STEPS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Daily:
+    """A factor that repeats every day, constant between some hours.
+
+    Attributes:
+        steps: Hours of the day, rising from nought, each with the factor from then on.
+    """
+
+    steps: tuple[tuple[float, float], ...]
+
+    def at(self, second: float) -> float:
+        """The factor at a second of the scenario."""
+        hour = (second - DAY * (second // DAY)) / HOUR
+        return next(factor for since, factor in reversed(self.steps) if since <= hour)
+
+    def integral(self, since: float, until: float) -> float:
+        """Integral over time, in seconds."""
+        return self._from_midnight(until) - self._from_midnight(since)
+
+    @property
+    def mean(self) -> float:
+        """Mean over a day."""
+        return self._from_midnight(DAY) / DAY
+
+    def _from_midnight(self, second: float) -> float:
+        days = second // DAY
+        ends = (*(hour for hour, _ in self.steps[1:]), 24.0)
+        lengths = [(end - since) * HOUR for (since, _), end in zip(self.steps, ends, strict=True)]
+        whole = sum(length * factor for length, (_, factor) in zip(lengths, self.steps, strict=True))
+        left, total = second - days * DAY, days * whole
+        for length, (_, factor) in zip(lengths, self.steps, strict=True):
+            total += min(left, length) * factor
+            left = max(left - length, 0.0)
+        return total
+
+
+class Lots:
+    """Fractions of one purpose of a seed, for pairs of whole numbers."""
+
+    def __init__(self, seed: str, purpose: str) -> None:
+        digest = sha256(f"{seed}/{purpose}".encode()).digest()
+        self._key = np.array([int.from_bytes(digest[:8], "big")], dtype=np.uint64)
+
+    def of(self, who: Numbers, which: Numbers) -> Floats:
+        """Numbers of [0, 1), one for each of some pairs, none of which may be negative; shape of ``who``."""
+        once = _mixed(self._key + who.astype(np.uint64) * _STEP)
+        return (_mixed(once + which.astype(np.uint64) * _STEP) >> _WHOLE).astype(np.float64) * _FINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +271,13 @@ class Weather:
 def rhythm(assumed: dict[str, float]) -> Rhythm:
     """How the network varies, by what is assumed of it."""
     return Rhythm(int(assumed["cell"] * HOUR), int(assumed["tide"] * HOUR), assumed["busy"], assumed["depth"])
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    numbers = numbers + _STEP
+    numbers = (numbers ^ (numbers >> _SHIFTS[0])) * _FIRST
+    numbers = (numbers ^ (numbers >> _SHIFTS[1])) * _SECOND
+    return numbers ^ (numbers >> _SHIFTS[2])
 
 
 def _read_off(shares: Floats, levels: Floats, values: Floats) -> Floats:

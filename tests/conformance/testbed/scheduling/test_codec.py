@@ -10,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
+from kuayu_conformance.testbed.scheduling.codec import PATH, REASONS, BadAnswer, Names, RemotePolicy, Wire, placement_of
 from kuayu_conformance.testbed.scheduling.engine.disturbances import Cut, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split
-from kuayu_conformance.testbed.scheduling.wire import PATH, BadAnswer, Names, RemotePolicy, Wire
-from kuayu_conformance.testbed.scheduling.wire.orders import REASONS
-from kuayu_conformance.testbed.scheduling.wire.specs import placement_of
 from kuayu_schemas import schema
 
 HOUR = 3600.0
