@@ -28,7 +28,10 @@ def hooks() -> Iterator[None]:
 
 
 def test_the_table_says_of_each_requirement_what_the_deciding_report_says() -> None:
-    """Worked out here once more: a run by today's method, of these the one that measured most, of these the last."""
+    """Worked out here once more: a run by today's method, of these the one that measured most, of these the last.
+
+    Runs from before have requirements that were withdrawn since; the table has not.
+    """
     revised = {row.id: row.revised for row in registers.requirements().requirements if row.revised}
     asked = {
         name: {
@@ -39,7 +42,7 @@ def test_the_table_says_of_each_requirement_what_the_deciding_report_says() -> N
         for name in NAMES
     }
     judged = {requirement for found in asked.values() for requirement in found}
-    assert results().keys() == judged
+    assert results().keys() == judged - registers.withdrawn().keys()
     for requirement, row in results().items():
         runs = [name for name in NAMES if requirement in asked[name]]
 
