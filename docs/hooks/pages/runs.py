@@ -22,6 +22,7 @@ import lzma
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -342,6 +343,19 @@ class Outcome:
     agreeing: frozenset[str] = field(default_factory=frozenset)
 
 
+NAMED = 6
+"""Requirements that are named one by one."""
+
+
+def _named(requirements: Collection[str]) -> str:
+    """The requirements in a line of a log, or how many of each profile where they are many."""
+    ordered = sorted(requirements)
+    if len(ordered) <= NAMED:
+        return ", ".join(ordered)
+    profiles = Counter(name.partition("-")[0] for name in ordered)
+    return ", ".join(f"{count} of {profile}" for profile, count in profiles.items())
+
+
 def judged_again(run: Run, data: Path | None, standing: frozenset[str] = frozenset(), root: Path = ROOT) -> Outcome:
     """Judge a run again, but for checks whose verdicts are ``standing``.
 
@@ -358,11 +372,11 @@ def judged_again(run: Run, data: Path | None, standing: frozenset[str] = frozens
     if missing:
         apart += " but for checks that use further measurements (name their folder by KUAYU_DATA)"
     if outdated:
-        apart += f" but for {', '.join(sorted(outdated))}, whose method was revised since"
+        apart += f" but for {_named(outdated)}, whose method was revised since"
     if unjudged:
-        apart += f" but for {', '.join(sorted(unjudged))}, which had no check then"
+        apart += f" but for {_named(unjudged)}, which had no check then"
     if gone:
-        apart += f" but for {', '.join(sorted(gone))}, which were withdrawn since"
+        apart += f" but for {_named(gone)}, which were withdrawn since"
     left_out = outdated | unjudged
 
     def wanted(check: Check[Any]) -> bool:
