@@ -284,7 +284,7 @@ def test_the_document_and_the_table_name_the_same_operations() -> None:
     assert [operation[2] for operation in OPERATIONS if not roles_of(operation)] == ["getHealth"]
     changing = {identifier for method, _, identifier in OPERATIONS if method in {"PUT", "PATCH", "DELETE"}}
     assert changing <= access.WRITES
-    assert not any("viewer" in roles_of(operation) for operation in OPERATIONS if operation[2] in access.WRITES)
+    assert not any("viewer" in roles_of(operation) for operation in OPERATIONS if operation[2] in access.CHANGING)
     assert all({"tenant", "operator"} <= set(roles_of(operation)) for operation in OPERATIONS if roles_of(operation))
 
 
@@ -366,7 +366,7 @@ def test_a_token_of_an_account_writes_jobs_of_that_account_alone_and_reads_all(
     """Of another account of the same tenant it sees what its role sees; of what accounts share it changes nothing."""
     method, path, identifier = operation
     bound, unbound = world.bound[kind], world.clients["tenant"]
-    if identifier not in access.WRITES:
+    if identifier not in access.CHANGING:
         for names in (BLUE, OTHER):
             answered = ask(bound, operation, names, empty=True)
             assert answered.status == ask(unbound, operation, names, empty=True).status

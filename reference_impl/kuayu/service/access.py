@@ -61,7 +61,7 @@ _READS = (
         "getJobLogs",
     ),
 )
-_READS_OF_DOMAINS = ("getDomain", "getNode", "getActions")
+_READS_OF_DOMAINS = ("getDomain", "getNode")
 
 _QUESTIONS = (
     *("computeIndices", "planProbes", "placeJobs", "findParetoFront", "planAllocation", "findRoutes"),
@@ -81,6 +81,9 @@ _WRITES_OF_DOMAINS = (
     *("postActionResult", "postRunReport", "postRunLogs"),
 )
 
+_POLLS_OF_DOMAINS = ("getActions",)
+"""What only whoever carries something out asks for: a domain that asks is taken to be at work."""
+
 ROLES: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(_PUBLIC, NOBODY),
     **dict.fromkeys(_REGISTERS, READERS | DOMAINS),
@@ -88,12 +91,15 @@ ROLES: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(_READS_OF_DOMAINS, READERS | DOMAINS),
     **dict.fromkeys(_QUESTIONS, WRITERS),
     **dict.fromkeys(_WRITES, WRITERS),
-    **dict.fromkeys(_WRITES_OF_DOMAINS, WRITERS | DOMAINS),
+    **dict.fromkeys((*_WRITES_OF_DOMAINS, *_POLLS_OF_DOMAINS), WRITERS | DOMAINS),
 }
 """Who may call each operation, by its identifier."""
 
 WRITES = frozenset({*_WRITES, *_WRITES_OF_DOMAINS})
-"""Operations that change something."""
+"""Operations that change something; each call is in the audit log."""
+
+CHANGING = WRITES | {*_POLLS_OF_DOMAINS}
+"""Operations after which the service is no longer as it was."""
 
 WRITES_OF_ACCOUNTS = frozenset({"putJob", "deleteJob"})
 """Of these, what a token that is bound to accounts may call."""
@@ -209,7 +215,7 @@ class Gate:
             _check_names(
                 grant, _IN_HEAD.get(call.operation), (call.names, scope["query_string"]), scope["app"].state.runtime
             )
-        if grant.accounts is not None and call.operation in WRITES:
+        if grant.accounts is not None and call.operation in CHANGING:
             await _check_account_in_head(grant, grant.accounts, call, scope["app"].state.runtime)
         return grant
 
