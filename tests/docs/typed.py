@@ -17,7 +17,7 @@ WRITTEN_FOR = "http://127.0.0.1:8080"
 CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = "text"
 """Language of a block that shows what the one before it prints."""
-ELSEWHERE = frozenset({"console", "toml"})
+ELSEWHERE = frozenset({"console", "toml", "yaml"})
 """Languages of blocks that show what is typed elsewhere, or stands in a file there."""
 MARK = "-- end of a block --"
 PATIENCE_S = 240.0
