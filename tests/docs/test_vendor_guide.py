@@ -52,7 +52,7 @@ def terminal(target: str, folder: Path) -> Terminal:
 def printed(terminal: Terminal) -> str:
     """What the run prints that goes on with the one that was broken off."""
     with terminal.watch(typed("-o report\n")) as run:
-        run.until("RES-013 pass", PATIENCE_S)
+        run.until("COM-042 pass", PATIENCE_S)
         assert run.interrupt() != 0
     return terminal.type(typed("--resume"), PATIENCE_S)
 
@@ -96,7 +96,7 @@ def test_a_file_of_expected_failures_is_read_as_the_guide_writes_it(terminal: Te
     """COM-009 was not tested, so that the run ends with 1 and says why, as the guide tells of such an entry."""
     (text,) = (text for kind, text in blocks(PAGE) if kind == "text")
     (folder / "expected").write_text(text, "utf-8")
-    run = typed("-o report\n").replace("-o report", "-o expecting --requirement RES-013 --expected-failures expected")
+    run = typed("-o report\n").replace("-o report", "-o expecting --requirement COM-042 --expected-failures expected")
     with terminal.watch(run) as watched:
         assert watched.end(PATIENCE_S) == 1
         assert "COM-009" in watched.printed
