@@ -478,7 +478,7 @@ class WhatHasSucceededCanBeCalledOff(MinimalServer):
         return super().delete_job(request, name)
 
 
-@breaks("JOB-009", "JOB-024", "JOB-025", "JOB-026", "JOB-028", "JOB-029", "JOB-030")
+@breaks("JOB-009", "JOB-025", "JOB-026", "JOB-029", "JOB-030", "JOB-031")
 class FirstComeFirstServed(MinimalServer):
     """Jobs are started as they were submitted, whatever their priority."""
 
