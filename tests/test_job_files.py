@@ -114,7 +114,29 @@ def test_all_that_a_job_can_say() -> None:
     assert (request["grace"], request["budget"], request["retries"]) == (120.0, 12000.0, 5)
     assert request_of(request).to_wire()["domains"] == ["guiyang", "horinger"]
     written = {line.split(":")[0] for line in WHOLE.splitlines() if line and line[0].isalpha()}
-    assert KEYS.keys() - written == {"duration"}
+    assert KEYS.keys() - written == {"duration", "serving"}  # in place of steps, and of a job that ends
+
+
+SERVING = f"""{LEAST}
+name: chat
+kind: serving
+serving: {{least: 1, most: 4, rate: 20, latency: 500ms, startup: 30s, cool_down: 5min}}
+"""
+
+
+def test_a_serving_job_says_how_many_replicas_it_has_and_what_one_of_them_answers() -> None:
+    request = read(SERVING)
+    assert schema.errors("JobRequest", request) == []
+    assert request["serving"] == {
+        "minimum": 1, "maximum": 4, "rate": 20.0, "latency": 0.5, "startup": 30.0, "cool_down": 300.0
+    }  # fmt: skip
+    for one_limit in ("least", "most"):
+        need = read(LEAST + f"serving: {{{one_limit}: 2, rate: 5}}\n")["serving"]
+        assert need == {"minimum": 2, "maximum": 2, "rate": 5.0}
+    place = f"train.yaml:{1 + LEAST.count(chr(10))}: serving"
+    assert faults(LEAST + "serving: 3\n") == [f"{place}: write it as least: 1, most: 4 and rate: 20"]
+    assert faults(LEAST + "serving: {least: 1}\n") == [f"{place}: it does not say rate"]
+    assert faults(LEAST + "serving: {rate: 1}\n") == [f"{place}: it does not say least or most"]
 
 
 def test_json_is_read_like_yaml_with_tabs_too() -> None:

@@ -478,31 +478,31 @@ class WhatHasSucceededCanBeCalledOff(MinimalServer):
         return super().delete_job(request, name)
 
 
-@breaks("JOB-009", "JOB-025", "JOB-026", "JOB-029", "JOB-030", "JOB-031")
+@breaks("JOB-009")
 class FirstComeFirstServed(MinimalServer):
     """Jobs are started as they were submitted, whatever their priority."""
 
     @override
     def queue_order(self, waiting: list[Job]) -> list[Job]:
-        return sorted(waiting, key=lambda job: job.number)
+        return sorted(super().queue_order(waiting), key=lambda job: job.number)
 
 
-@breaks("JOB-009", "JOB-029", "JOB-031")
+@breaks("JOB-009")
 class OfEqualJobsTheLastIsFirst(MinimalServer):
     """Of the same priority, the job that was submitted last is started first."""
 
     @override
     def queue_order(self, waiting: list[Job]) -> list[Job]:
-        return sorted(waiting, key=lambda job: (-job.body.get("priority", 0), -job.number))
+        return sorted(super().queue_order(waiting), key=lambda job: (-job.body.get("priority", 0), -job.number))
 
 
-@breaks("JOB-009", "JOB-029", "JOB-030", "JOB-031")
+@breaks("JOB-009")
 class NegativePrioritiesAreNone(MinimalServer):
     """A job of a priority below zero goes like one of zero."""
 
     @override
     def queue_order(self, waiting: list[Job]) -> list[Job]:
-        return sorted(waiting, key=lambda job: (-max(0, job.body.get("priority", 0)), job.number))
+        return sorted(super().queue_order(waiting), key=lambda job: (-max(0, job.body.get("priority", 0)), job.number))
 
 
 @breaks("JOB-010")

@@ -18,6 +18,7 @@ import lzma
 import random
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from math import sqrt
 from pathlib import Path
@@ -128,7 +129,8 @@ def _suite(place: int) -> dict[str, tuple[float, float]]:
 
 def telemetry(target: str, token: str, well: int, stopping: int) -> list[Json]:
     """Shares that a service shows rightly in a world that is drawn by annex C."""
-    subjects, states, late = sparse.play(sparse.Service(target, token), SEED, well, stopping)
+    with closing(sparse.Service(target, token)) as service:
+        subjects, states, late = sparse.play(service, SEED, well, stopping)
     sys.stdout.write(f"latest turn {late:.2f} s after its time\n")
     results = json.loads((RUNS / "sparse-telemetry" / "report.json").read_text("utf-8"))["results"]
     parts = next(row for row in results if row["requirement"] == "MET-024")["parts"]

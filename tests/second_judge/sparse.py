@@ -229,6 +229,10 @@ class Service:
         if token:
             self._headers["authorization"] = f"Bearer {token}"
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
     def ask(self, method: str, path: str, body: Json | None = None) -> Json:
         """JSON of an answer.
 

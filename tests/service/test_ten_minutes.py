@@ -177,7 +177,7 @@ def test_a_job_trains_again_from_its_checkpoint_when_a_rank_is_killed(folder: Fo
     begun = [(int(step), int(told)) for step, told in re.findall(r"from step ([0-9]+), told ([0-9]+)", log)]
     assert begun[:2] == [(0, 0), (0, 0)]
     [(step, told)] = set(begun[2:])
-    assert step == told  # the last checkpoint that was written is the one that was reported
+    assert step >= told > 0  # another one may have been written and not told of when the process was killed
     assert 10 <= step <= known
     losses = {}
     for step, loss in re.findall(r"step ([0-9]+) loss ([0-9.]+)", log):
@@ -292,7 +292,7 @@ def test_jobs_grow_onto_devices_that_come_free_and_shrink_for_one_that_waits(fol
     assert "grown to 4 of at most 4" in folder.kuayu("why", "grows").replace("\n", " ")
     [(first, begun, _), (second, again, told)] = world_sizes(folder, "grows")
     assert (first, begun, second) == (2, 0, 4)
-    assert again == told >= known
+    assert again >= told >= known
     assert grown["failures"] == 0
     folder.kuayu("cancel", "grows", "--wait")
 
@@ -317,7 +317,7 @@ def test_jobs_grow_onto_devices_that_come_free_and_shrink_for_one_that_waits(fol
     assert "shrunk to 2 to make room for short" in reason
     [(first, begun, _), (second, again, told)] = world_sizes(folder, "shrinks")
     assert (first, begun, second) == (4, 0, 2)
-    assert again == told >= known
+    assert again >= told >= known
     assert shrunk["failures"] == 0
     folder.kuayu("cancel", "shrinks", "short", "--wait")
     assert folder.end() == 0
@@ -407,26 +407,26 @@ def test_replicas_of_a_service_follow_its_load_and_training_gives_way_and_loses_
 
     sizes = ("--set", "devices.least=1", "--set", "devices.most=4", "--set", "duration=100h")
     folder.kuayu("submit", "train.yaml", "--set", "name=trains", *sizes)
-    known = trains(1, 0)
+    known = [0, trains(1, 0)]
     folder.kuayu("submit", "chat.yaml", "--set", f"environment.PORTS={folder.path / 'ports'}")
     folder.kuayu("load", "chat", "5")
     assert served(1) == ["chat.1"]
-    known = trains(2, known)
+    known.append(trains(2, known[-1]))
     folder.kuayu("load", "chat", "25")
     assert served(3) == ["chat.1", "chat.2", "chat.3"]
-    known = trains(3, known)
+    known.append(trains(3, known[-1]))
     why = folder.kuayu("why", "chat").replace("\n", " ")
     assert "3 of 3 run" in why
     assert "for 25 requests/s" in why
     folder.kuayu("load", "chat", "5")
     assert served(1) == ["chat.1"]
-    trains(4, known)
+    trains(4, known[-1])
     assert not answered(folder, "chat.2")
     reasons = [change["reason"] for change in folder.job("trains")["transitions"] if change["state"] == "restarting"]
     assert [bool(re.search(words, reason)) for words, reason in zip(GIVEN, reasons, strict=True)] == [True] * 3
     attempts = world_sizes(folder, "trains")
     assert [world for world, _, _ in attempts] == [4, 3, 1, 3]
-    assert all(begun == told for _, begun, told in attempts)
+    assert all(begun >= told >= least for (_, begun, told), least in zip(attempts, known, strict=True))
     assert folder.kuayu("cancel", "chat", "--wait").startswith("chat cancelled")
     assert not answered(folder, "chat.1")
     folder.kuayu("cancel", "trains", "--wait")

@@ -15,7 +15,7 @@ NO_ROOM = {"type": "urn:kuayu:problem:no-capacity", "title": "no room", "status"
 
 
 class PlayedDomain:
-    """A domain that asks for actions for as long as the block lasts, in a thread of its own.
+    """A domain that asks for actions for as long as the block lasts, in a thread of its own; it may be entered again.
 
     Attributes:
         name: What it is called.
@@ -29,12 +29,14 @@ class PlayedDomain:
         self.done: list[JsonObject] = []
         self.full = False
         self.failure: Exception | None = None
-        self._client = httpx.Client(base_url=service.url, timeout=PATIENCE)
+        self._url = service.url
         self._ended = threading.Event()
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._serve, name=f"domain {name}")
 
     def __enter__(self) -> Self:
+        self._ended.clear()
+        self._client = httpx.Client(base_url=self._url, timeout=PATIENCE)
+        self._thread = threading.Thread(target=self._serve, name=f"domain {self.name}")
         self._thread.start()
         return self
 

@@ -42,7 +42,8 @@ def play(service: Service, *, start_again: bool) -> None:
     Blue has a thousand times the weight, so that it has not used more for it however slow the machine is.
     """
     service.register("n1", 8, "east")
-    with PlayedDomain(service, "east") as east:
+    east = PlayedDomain(service, "east")  # asked to start a job, it may be, before the service ends
+    with east:
         submit(service, "first", account="red")
         start = east.wait_for("start", "first")
         east.report(start, "running")
@@ -57,7 +58,7 @@ def play(service: Service, *, start_again: bool) -> None:
     if start_again:
         service.stop()
         service.start()
-    with PlayedDomain(service, "east") as east:
+    with east:
         runs(east, service, "blue-2", 0.1)
         runs(east, service, "red-1", 0.1)
         runs(east, service, "red-2", 0.1)
