@@ -438,6 +438,8 @@ def verify_runs(
         outcomes = list(pool.map(judged_again, chosen, repeat(data), standing.values(), repeat(root)))
     for run, outcome in zip(chosen, outcomes, strict=True):
         print("\n  ".join([f"{run.name}: {outcome.said}", *outcome.differences]))
+    checks, stood = (sum(len(set(of_run) - {WHOLE_RUN}) for of_run in each.values()) for each in (digests, standing))
+    print(f"{checks - stood} of {checks} checks of committed runs were judged again; REMEMBER=1 notes that they agree")
     if remember:
         valid = {name: written for name, written in stamps.items() if name in by_name}
         for run, outcome in zip(chosen, outcomes, strict=True):
