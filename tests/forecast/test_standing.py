@@ -6,7 +6,7 @@ from forecast.asked import NOW, asking, at, coming, lasting, running, series
 
 from kuayu.forecast.forecasting import forecast
 from kuayu.forecast.structure import Spans, Standing, courses, remaining, truncated
-from kuayu.forecast.totals import total, visited
+from kuayu.forecast.totals import Additions, convolved, total
 
 HALVES = np.array([0.5])
 
@@ -108,7 +108,8 @@ def test_those_who_keep_coming_unannounced_are_expected() -> None:
 @pytest.mark.parametrize("shape", [0.3, 2.0, 1e6])
 def test_visitors_come_in_groups(shape: float) -> None:
     spread = total(np.arange(2), np.array([3.0, 5.0]), np.ones((2, 1)))
-    made = visited(spread, np.array([0.7]), np.array([2.0, 4.0]), np.array([shape]))
+    visitors = Additions(np.zeros((1, 1)), np.array([0.7]), np.array([2.0, 4.0]), np.array([shape]))
+    [made] = convolved([spread], [visitors])
     assert made.mean == pytest.approx(8 + 0.7 * 3)
     nobody = (1 + 0.7 / shape) ** -shape  # e to the −0.7, where the shape is so great that they come one by one
     assert made.mass[0, int((8 - made.first[0]) / made.unit)] == pytest.approx(nobody)

@@ -255,13 +255,6 @@ def added(spread: Spread, cases: Floats) -> Spread:
     return convolved([spread], [Additions(cases, none, none[:0], none + 1)])[0]
 
 
-def visited(spread: Spread, count: Floats, sizes: Floats, shape: Floats) -> Spread:
-    """The sum with visitors who come in groups and hold each of some sizes equally often (`Additions`)."""
-    if not len(sizes) or not (count > SURE).any():
-        return spread
-    return convolved([spread], [Additions(np.zeros((len(count), 1)), count, sizes, shape)])[0]
-
-
 def convolved(spreads: Sequence[Spread], additions: Sequence[Additions]) -> list[Spread]:
     """Sums of what jobs hold, of what they do not explain, and of visitors.
 

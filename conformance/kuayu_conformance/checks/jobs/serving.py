@@ -395,5 +395,5 @@ def _undisturbed(o: QuietOutcome) -> Iterator[Finding]:
 REQUIREMENTS = tuple(f"JOB-{number:03}" for number in range(24, 32))
 """What is judged here."""
 
-CHECK = Check("job_serving", REQUIREMENTS, observe, judge, recorded_times=True)
+CHECK = Check("job_serving", REQUIREMENTS, observe, judge, recorded_times=True, background=True)
 """The check."""
