@@ -26,10 +26,10 @@ DEMAND = {
     "6·P·tokens": "6·P·词元数",
     "the runs that Calculon publishes": "Calculon 公布的实测",
     "Calculon itself, its efficiencies measured there": "Calculon 自身，其效率在该机器上测得",
-    "Memory of the fullest accelerator against what was reported": "占用最多的加速器的显存与所报告值之比较",
+    "Memory of the fullest accelerator against what was reported": "占用最多的加速器的内存与所报告值之比较",
     "runs that tell it": "报告该值的实测数",
     "within 10 %": "误差 10 % 以内",
-    "ran out of memory, and that was told": "实际显存不足且判断亦然",
+    "ran out of memory, and that was told": "实际内存不足且判断亦然",
     "ran, and fits": "实际可运行且判断可容纳",
     "Order of layouts of one model on one machine: mean of Kendall's τ over pairs that differ by more than 2 %": "同一"
     "模型在同一机器上不同布局的排序：相差 2 % 以上的对的 Kendall τ 平均值",
