@@ -13,7 +13,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
-from pages import Made, drafts, shared_files, stability, written_pages
+from pages import Made, drafts, remade, shared_files, stability, written_pages
 
 from kuayu_conformance.rendering.words import Language
 
@@ -91,10 +91,12 @@ def fill(files: Files, config: MkDocsConfig) -> Files:  # noqa: ARG001 - mkdocs 
 
 
 def on_page_markdown(markdown: str, config: MkDocsConfig, **_: Any) -> str:
-    """Put links to the draft as documents, and the marks of stability, where a page has a place for them."""
+    """Put links to the draft, marks of stability and figures made again where a page has a place for them."""
     language: Language = config.theme["language"]
-    linked = markdown.replace(drafts.MARK, drafts.links(language, ROOT))
-    return linked.replace(stability.MARK, stability.overview(language)) if stability.MARK in linked else linked
+    filled = markdown.replace(drafts.MARK, drafts.links(language, ROOT))
+    if stability.MARK in filled:
+        filled = filled.replace(stability.MARK, stability.overview(language))
+    return filled.replace(remade.MARK, remade.figures(language, ROOT)) if remade.MARK in filled else filled
 
 
 on_files = CombinedEvent(announce, fill)

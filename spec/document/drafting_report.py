@@ -20,7 +20,7 @@ from typing import Any
 from document import clauses, pdf, word
 from document.assembling import Assembled
 from document.manuscript import Manuscript
-from document.markdown import code, plain
+from document.markdown import code, plain, prose
 from document.register_tests import threshold_text
 from document.sources import Row, Sources
 from document.words import LEVELS, MODALS, Language
@@ -36,6 +36,8 @@ EARLIER = "（先前的方法）"
 NEVER_SECONDS, NEVER = 3600.0, "超过 1 % 始终未见"
 """What stands for a delay that never ended in the 99th percentile, as on the site."""
 BRIEF = "课题任务书"
+SOURCES = {"Yang, Hong and Tang, abstract and experiments 1 to 3": "Yang、Hong 与 Tang，摘要与实验 1 至 3"}
+"""Sources of thresholds that are neither the brief nor the draft itself, in Chinese."""
 
 _MARK = re.compile(r"@@count:(\w+)@@")
 _BLOCK = re.compile(r"@@(part|annex):([^|@]+)(?:\|([^@]+))?@@")
@@ -195,7 +197,7 @@ def _thresholds(manuscript: Manuscript, sources: Sources, _: Assembled) -> Table
 
 def _from(source: str) -> str:
     """Where a threshold comes from; the register says it in English."""
-    return plain(source.replace("brief", BRIEF).replace("this standard", "本文件"))
+    return plain(SOURCES.get(source) or source.replace("brief", BRIEF).replace("this standard", "本文件"))
 
 
 def _verdicts(_: Manuscript, sources: Sources, __: Assembled) -> Table:
@@ -231,7 +233,7 @@ def _figures(manuscript: Manuscript, sources: Sources, _: Assembled) -> Table:
 
 def _misses(_: Manuscript, sources: Sources, __: Assembled) -> Table:
     return ("编号", "要求", "判定"), [
-        [requirement["id"], plain(requirement["text_zh"]), _verdict(result)]
+        [requirement["id"], prose(requirement["text_zh"]), _verdict(result)]
         for requirement, result in _results(sources)
         if result["verdict"] != "pass"
     ]
@@ -249,7 +251,7 @@ def _runs(_: Manuscript, sources: Sources, __: Assembled) -> Table:
 
 def _unchecked(_: Manuscript, sources: Sources, __: Assembled) -> Table:
     return ("编号", "要求", "原因"), [
-        [row["id"], plain(row["text_zh"]), plain(row["unchecked_because_zh"])]
+        [row["id"], prose(row["text_zh"]), prose(row["unchecked_because_zh"])]
         for row in sources.requirements["requirements"]
         if not row.get("check")
     ]

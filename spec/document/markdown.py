@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 READER = (
     "markdown-auto_identifiers-superscript-subscript-citations-fancy_lists-example_lists-smart-tex_math_single_backslash"
@@ -12,6 +13,7 @@ READER = (
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+.!|<>~^$@'\"&:=-])")
 _SPACE = re.compile(r"\s+")
+_MARKED = re.compile(r"`(?P<code>[^`]+)`|(?<!\w)\*(?P<words>[A-Za-z][A-Za-z ]*)\*(?!\w)")
 _LINE_BREAK = "<br>"
 _MOST, _MARGIN, _CODE = 45, 4, 1.3
 """Columns get a share of the width by their longest cell, up to so many characters, with room for its margins.
@@ -31,9 +33,18 @@ def spaced(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """As :func:`plain`, with what stands between grave accents as code."""
-    parts = re.split(r"`([^`]+)`", text.strip())
-    return "".join(code(part) if place % 2 else spaced(part) for place, part in enumerate(parts))
+    """As :func:`plain`, with what stands between grave accents as code, and words between asterisks in italics."""
+    written, end = "", 0
+    for found in _MARKED.finditer(text := text.strip()):
+        marked = code(found["code"]) if found["code"] else f"*{spaced(found['words'])}*"
+        written, end = f"{written}{spaced(text[end : found.start()])}{marked}", found.end()
+    return written + spaced(text[end:])
+
+
+def number(value: float) -> str:
+    """All digits of a number, without a power of ten."""
+    digits = f"{Decimal(repr(float(value))):f}"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def code(text: object) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from document.manuscript import Manuscript
-from document.markdown import code, lines, plain
+from document.markdown import code, lines, number, plain
 from document.sources import Row, Sources
 from document.words import COLON, COMMA, SUBJECTS, TRANSFORMS, Language, Words
 
@@ -75,11 +75,11 @@ def _entry(manuscript: Manuscript, sources: Sources, entry: Row) -> Iterator[str
     language = manuscript.language
     yield lines(code(name) for name in entry["fields"])
     yield plain(entry["field_unit"])
-    factor = "" if entry["factor"] == 1 else f" × {entry['factor']:g}"
-    states = (plain(f"{state['value']:g} → {state['state']}") for state in entry.get("states", ()))
+    factor = "" if entry["factor"] == 1 else f" × {number(entry['factor'])}"
+    states = (plain(f"{number(state['value'])} → {state['state']}") for state in entry.get("states", ()))
     parts = [code(f"parts: {entry['parts']}")] if "parts" in entry else []
     yield lines((plain(TRANSFORMS[entry["transform"]].in_(language) + factor), *states, *parts))
     yield SUBJECTS[entry["subject"]].in_(language)
     yield lines(code(f'{match["label"]}="{match["value"]}"') for match in entry.get("match", ()))
-    yield plain(f"{entry['resolution']:g}") if entry["resolution"] else "–"
+    yield plain(number(entry["resolution"])) if entry["resolution"] else "–"
     yield plain(sources.register_text(language, "sources", entry["source"]))

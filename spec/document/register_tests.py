@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from document.manuscript import Manuscript, number_of
-from document.markdown import code, link, plain
+from document.markdown import code, link, plain, prose
 from document.marks import FEATURES, STABILITY, features_text, mark_text
 from document.sources import Row, Sources
 from document.words import COLON, COMMA, COMPARISONS, LEVELS, MODALS, SEE, Language, Words
@@ -76,7 +76,7 @@ def _lines(manuscript: Manuscript, sources: Sources, row: Row, parts: list[str])
         return f"**{words.in_(language)}**{COLON.in_(language)}{text}"
 
     where = SEE.in_(language).format(link(number_of(row["id"]), row["id"]))
-    yield line(SENTENCE, f"{plain(row[f'text_{language}'])}{where}")
+    yield line(SENTENCE, f"{prose(row[f'text_{language}'])}{where}")
     kind = [LEVELS[row["level"]].in_(language), MODALS[row["modal"]].in_(language), row["profile"], *parts]
     if "feature" in row:
         kind.append(FEATURE.in_(language).format(code(row["feature"])))
@@ -85,6 +85,6 @@ def _lines(manuscript: Manuscript, sources: Sources, row: Row, parts: list[str])
     if "threshold" in row:
         yield line(THRESHOLD, threshold_text(manuscript, row["threshold"]))
     if "check" in row:
-        yield line(METHOD, plain(row[f"method_{language}"]))
+        yield line(METHOD, prose(row[f"method_{language}"]))
     else:
-        yield line(WHY_NOT, plain(row[f"unchecked_because_{language}"]))
+        yield line(WHY_NOT, prose(row[f"unchecked_because_{language}"]))

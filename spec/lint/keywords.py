@@ -136,6 +136,16 @@ def no_duty_in_informative(specification: Specification) -> Iterator[Finding]:
             yield at("no-duty-in-informative", sentence, advice)
 
 
+def no_duty_in_heading(specification: Specification) -> Iterator[Finding]:
+    """A heading says what is below it, and neither requires nor allows anything."""
+    for language in LANGUAGES:
+        for clause in specification.clauses[language].values():
+            for heading in clause.headings:
+                if KEYWORD[language].search(heading.text) or REFUSED[language].search(heading.text):
+                    advice = "is a heading and holds a keyword; name what stands below it"
+                    yield Finding("no-duty-in-heading", clause.file, heading.line, heading.text, advice)
+
+
 def _is_behaviour(sentence: Sentence, problems: Collection[str]) -> bool:
     """Whether a sentence tells what somebody does, by its words or by a type of problem, and names no requirement."""
     if MENTION.search(sentence.text):

@@ -15,6 +15,7 @@ RULES: Mapping[str, Rule] = {
         keywords.refused_word,
         keywords.duty_without_id,
         keywords.no_duty_in_informative,
+        keywords.no_duty_in_heading,
         languages.clause_in_both,
         languages.same_headings,
         languages.id_in_both_languages,

@@ -44,3 +44,18 @@ def test_the_chinese_list_shows_both_and_the_english_one_the_title_of_the_record
     assert all(plain(text) in chinese for row in rows.values() for text in row.values())
     assert "[Change control](/decisions/0051-change-control.md)" in english
     assert "[变更控制](/decisions/0051-change-control.md)" in chinese
+
+
+@pytest.mark.usefixtures("hooks")
+def test_the_chinese_page_of_a_record_begins_with_what_was_decided() -> None:
+    from pages import decisions
+
+    texts = {
+        language: {page.path: page.text for page in decisions.pages(language, FOLDER)} for language in ("en", "zh")
+    }
+    path, row = "decisions/0051-change-control.md", yaml.safe_load((FOLDER / "zh.yaml").read_text("utf-8"))[51]
+    assert texts["en"][path] == (FOLDER / "0051-change-control.md").read_text("utf-8")
+    head, _, rest = texts["zh"][path].partition("## Context")
+    assert head.startswith(f"# 51. {row['title']}\n\n{row['summary']}\n\n")
+    assert "Change control" in head
+    assert rest == texts["en"][path].partition("## Context")[2]

@@ -1,5 +1,6 @@
 """The pages of the standard's text stand in the order of the document, and figures are where clauses look for them."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from document import drafting_report
 from kuayu_conformance.rendering.words import Language
 from kuayu_schemas import registers
 
@@ -61,6 +63,26 @@ def test_the_draft_can_be_downloaded_where_it_was_written_and_only_there(tmp_pat
     made = {page.path: page.text for page in standard.pages(language, TEXT, links)}
     assert links in made["standard/index.md"]
     assert drafts.MARK in (ROOT / "docs" / language / "guides/standards-body.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+def test_what_was_made_again_from_the_annexes_stands_beside_the_suite(language: Language) -> None:
+    from pages import remade  # type: ignore[import-not-found]
+
+    rows = json.loads((ROOT / remade.FILE).read_text("utf-8"))["rows"]
+    shown = remade.figures(language, ROOT)
+    assert [shown.count(f"#{name})") for name in ("MET-024", "SCH-003", "SCH-007")] == [
+        sum(row["requirement"] == name for row in rows) for name in ("MET-024", "SCH-003", "SCH-007")
+    ]
+    assert "0.00396312224" in shown
+    page = (ROOT / f"docs/{language}/guides/standards-body.md").read_text("utf-8")
+    assert page.count(remade.MARK) == 1
+
+
+def test_the_drafting_report_names_them_as_the_site_does() -> None:
+    from pages import remade
+
+    assert {name: words.zh for name, words in remade.QUANTITIES.items()} == drafting_report.QUANTITIES
 
 
 def test_how_to_report_a_vulnerability_says_the_same_in_both_languages() -> None:

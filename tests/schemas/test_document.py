@@ -13,7 +13,7 @@ from document import formulas, inline_formulas
 from document.assembling import Assembled, assemble, placed
 from document.clauses import REQUIREMENT, title_of
 from document.manuscript import Heading, Manuscript
-from document.markdown import plain
+from document.markdown import number, plain, prose
 from document.meanings import Described, Meanings, in_english
 from document.sources import ROOT, Sources
 from document.words import LANGUAGES, MODEL, Language
@@ -153,6 +153,27 @@ def test_every_definition_and_operation_that_is_published_is_in_the_annexes() ->
     assert {f"operation-{name}" for name in operations} <= anchors
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1048576, "1048576"), (1e-06, "0.000001"), (0.01, "0.01"), (100.0, "100"), (0.0, "0")]
+)
+def test_a_number_keeps_all_its_digits(value: float, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_what_a_sentence_marks_is_marked_in_the_annex_too() -> None:
+    assert prose("with *expired*, in `state`; DCGM_FI_*, 2*3*4") == (
+        "with *expired*, in `state`; DCGM\\_FI\\_\\*, 2\\*3\\*4"
+    )
+    assert "*expired*" in document("en").markdown.partition("{#test-SCH-036}")[2].partition("{#test-SCH-037}")[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_collection_map_states_factors_and_steps_in_full(language: Language) -> None:
+    annex = document(language).markdown.partition("{#annex-exporters}")[2].partition("{#annex-e-sources}")[0]
+    assert "× 1048576" in annex
+    assert not re.search(r"[\d.]e\\?[+-]\d", annex)
+
+
 def test_formulas_become_tex() -> None:
     text = (
         "index(*d*, *t*) = residual(*d*, *t*) / "
@@ -170,7 +191,7 @@ def test_formulas_become_tex() -> None:
     assert not formulas.is_formula("工作量为 *w* = *u* *n*₀ · `step_time` 的一步耗时 *s* = *w* / rate。")
     number = re.compile(r"\n\$\$.*\\text\{\u2003\u2003\((\d+)\)\}\$\$")
     numbered = [number.findall(document(language).markdown) for language in LANGUAGES]
-    assert numbered == [[str(place) for place in range(1, 9)]] * 2
+    assert numbered == [[str(place) for place in range(1, 10)]] * 2
 
 
 @pytest.mark.parametrize(

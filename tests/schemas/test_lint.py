@@ -165,6 +165,9 @@ EXAMPLES = {
         clause(zh="本文件适用于算力。", name="com-01-scope"),
         "is informative",
     ),
+    "no-duty-in-heading": Example(
+        clause("# Data\n\n## Where a job may run\n"), clause("# Data\n\n## Where a job runs\n"), "is a heading"
+    ),
     "clause-in-both": Example(clause("# Data"), clause("# Data", "# 数据"), "translate it"),
     "same-headings": Example(
         clause("# Data\n\n## Form\n", "# 数据\n"), clause("# Data\n\n## Form\n", "# 数据\n\n## 形式\n"), "levels [1]"
@@ -354,6 +357,7 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("duty-without-id", clause(zh="重启之后，发送方自其后继续。")),
         ("duty-without-id", clause(zh="其余答以 404。")),
         ("duty-without-id", clause("A node shall work. [COM-001]\n\n- It should rest.\n")),
+        ("no-duty-in-heading", clause(zh="# 数据\n\n## 作业可在何处运行\n")),
         ("no-duty-in-informative", clause(zh="注：服务宜保留样本。")),
         ("no-duty-in-informative", clause("Whoever buys should ask.", name="front-02-introduction")),
         ("no-duty-in-informative", clause("It shall work. [COM-001]", name="annex-e-examples")),

@@ -26,6 +26,7 @@ from . import (
     perception,
     probe_sets,
     problems,
+    remade,
     requirements,
     resilience_measured,
     results,
@@ -40,7 +41,7 @@ from . import (
 from .made import Made
 from .markdown import page
 
-__all__ = ["Made", "drafts", "shared_files", "stability", "written_pages"]
+__all__ = ["Made", "drafts", "remade", "shared_files", "stability", "written_pages"]
 
 
 def written_pages(language: Language, root: Path) -> Iterator[Made]:

@@ -70,7 +70,7 @@ ABSTAINED = Words("abstained", "不予判定")
 NEEDED = Words(
     "What would change this is small: four [probes](/index/probe-sets.md), run once on one device of each kind, with "
     "the software stack named. `kuayu probe` and the [guide](/guides/compute-index.md) say how.",
-    "改变这一状况所需甚少：每种加速器以一个设备运行一次四个[探测任务](/index/probe-sets.md)，并注明软件栈。"
+    "改变这一状况所需甚少：每种加速器各以一个运行一次四个[探测任务](/index/probe-sets.md)，并注明软件栈。"
     "做法见 `kuayu probe` 与[指南](/guides/compute-index.md)。",
 )
 SOURCE = Words("**Source:** {}", "**来源：**{}")

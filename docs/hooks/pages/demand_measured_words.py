@@ -92,12 +92,12 @@ TAU = Words("Kendall's τ", "Kendall τ")
 RIGHT = Words("pairs in the right order", "顺序正确的对")
 REGRET = Words("slower than the best by, choosing what is ranked first", "选取排名首位者比最优者慢")
 
-MEMORY = Words("Memory", "显存")
+MEMORY = Words("Memory", "内存")
 MEMORY_COLUMNS = {"en": ("Figure", "Found", "Runs"), "zh": ("数值", "结果", "实测数")}
 OF = Words("{} of {}", "{}（共 {}）")
 MEMORY_ERROR = Words("mean error of the fullest accelerator", "占用最多的加速器的平均误差")
 MEMORY_BIAS = Words("bias", "偏差")
-FORESEEN = Words("ran out of memory, and the law says so", "实际显存不足且规律亦如此判断")
+FORESEEN = Words("ran out of memory, and the law says so", "实际内存不足且规律亦如此判断")
 ADMITTED = Words("ran, and the law says that they fit", "实际可运行且规律亦判断可容纳")
 
 INNER = Words("Constants chosen without the source that is judged", "常数的选取不使用被判断的来源")
@@ -109,7 +109,7 @@ INNER_ABOUT = Words(
     "命令：{command}，种子 {seed}，运行于 2026-11-27（未记入该文件）。依次留出整个来源：步时间的平均误差，分别为仅用规"
     "律、加其余全部来源的记录，以及在其余来源上以嵌套验证选取常数。这些来源均为开发者已知。",
 )
-INNER_MEMORY = Words("Memory is off by {} on the mean of {} runs.", "显存的平均误差为 {}（{} 次实测）。")
+INNER_MEMORY = Words("Memory is off by {} on the mean of {} runs.", "内存的平均误差为 {}（{} 次实测）。")
 OUTER = Words("Sources that the law had not seen", "规律未曾见过的来源")
 OUTER_ABOUT = Words(
     "Made by {command}, seed {seed}, on {date}: {runs} runs of sources that were entered after the law was made, and "

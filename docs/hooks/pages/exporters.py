@@ -23,7 +23,7 @@ INTRODUCTION = Words(
     "them: a parser and a page written by one hand would prove nothing. Of a captured page names, labels and order are "
     "the exporter's; the suite replaces the values by its own, whose truth it knows.",
     "采集映射所知的采集器、各自给出的测度，以及测试套件扮演采集器所依据的公开页面：解析器与页面若出自同一人之手，"
-    "便什么也证明不了。采集页面的名称、标签与次序均为采集器原有，套件仅以其掌握真值的数值替换原值。",
+    "便什么也证明不了。公开的采集器输出，其名称、标签与次序均为采集器原有，套件仅以其掌握真值的数值替换原值。",
 )
 FACTS = {
     "vendor": Words("Reports on", "所属"),
@@ -42,7 +42,7 @@ CAPTURE = {
     "missing": Words("Fields added by the suite", "由套件补充的字段"),
     "cross_check": Words("Cross-check", "旁证"),
 }
-CAPTURED = Words("Captured page {}", "采集页面 {}")
+CAPTURED = Words("Captured page {}", "公开的采集器输出 {}")
 SPECIFIED = Words("Page {} made from the specification", "依规范构造的页面 {}")
 COLON = {"en": ": ", "zh": "："}
 FIELDS = {"en": ("Indicator", "Measure", "Fields"), "zh": ("指标", "测度", "字段")}
@@ -56,7 +56,7 @@ def pages(language: Language) -> Iterator[Made]:
     text = files("kuayu_conformance").joinpath("exporters/captures/provenance.yaml").read_text("utf-8")
     captures = {capture["exporter"]: capture for capture in yaml.safe_load(text)["captures"]}
     blocks = [_exporter(language, each, captures.get(each.id)) for each in registers.indicators().exporters]
-    title = {"en": "# Exporters and captures", "zh": "# 采集器与采集页面"}[language]
+    title = {"en": "# Exporters and captures", "zh": "# 采集器及其输出"}[language]
     yield Made("reference/exporters.md", page(title, INTRODUCTION.in_(language), *blocks))
 
 

@@ -27,7 +27,7 @@ REASONS = {
     "a part of its accelerators is missing": "缺少部分加速器",
     "others of its family wait while it works": "在工作，同一节点组的其他节点在等待",
     "does not go on, with faults": "工作不再推进，有故障",
-    "does not go on, with memory held": "工作不再推进，仍占有显存",
+    "does not go on, with memory held": "工作不再推进，仍占有内存",
     "utilised, but gets nothing done": "有利用率，但工作没有进展",
     "does not go on, and its family waits or works without it": "工作不再推进，其节点组在等待，或已不含它而工作",
     "reported as degraded": "上报为降级",
@@ -130,8 +130,8 @@ RECOGNITION = {
     "steady": "平稳",
     "these, and faults and shares": "以上各项，及故障与占比",
     "utilisation": "利用率",
-    "utilisation and memory": "利用率与显存",
-    "utilisation, power and memory": "利用率、功率与显存",
+    "utilisation and memory": "利用率与内存",
+    "utilisation, power and memory": "利用率、功率与内存",
     "worlds": "世界",
 }
 OUTAGE = {

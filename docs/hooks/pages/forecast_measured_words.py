@@ -25,7 +25,7 @@ TRACES_ABOUT = Words(
     "value at the same instants, with the 90 % interval from drawing whole days anew. Coverage is that of the stated "
     "90 % interval. Made on 2026-11-22 with `kuayu-hybrid` 1.0.0, neither of which the file says; the reference "
     "forecasts with 1.2.0 since 2026-11-27, and of that this section says nothing.",
-    "命令：{command}。按算力域预测设备需求量，起点均匀分布于各数据源的最后四分之一，该部分未用于任何拟合"
+    "命令：{command}。按算力域预测加速器需求量，起点均匀分布于各数据源的最后四分之一，该部分未用于任何拟合"
     "（数据源：公开数据 demand_series 与 job_traces）。WAPE 为误差之和与实际值之和的比，列出各域的中位数与最差值；"
     "技巧得分为 1 减去误差与上一值方法误差之比，90 % 区间由按整日重抽样得到。覆盖率为所声明的 90 % 区间的覆盖率。"
     "运行于 2026-11-22，方法为 `kuayu-hybrid` 1.0.0，二者均未记入该文件；参考实现自 2026-11-27 起使用 1.2.0，本节不反映"

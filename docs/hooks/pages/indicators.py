@@ -9,7 +9,7 @@ from kuayu_schemas.models import CollectionEntry, Indicator, Measure
 from .citations import cited
 from .formulas import measure_formula
 from .made import Made
-from .markdown import code, facts, heading, link, page, plain, table
+from .markdown import code, facts, heading, link, number, page, plain, table
 from .register_words import register_text
 from .stability import STABILITY, mark_badge
 from .terms import AGGREGATIONS, CONSTANCIES, DIMENSIONS, DIRECTIONS, KINDS, SUBJECTS, TRANSFORMS
@@ -121,8 +121,8 @@ def _constancy(language: Language, measure: Measure) -> str:
 
 def _collection(language: Language, entry: CollectionEntry) -> tuple[str, ...]:
     conditions = [code(f'{match.label}="{match.value}"') for match in entry.match or ()]
-    states = [f"{match.value:g} → {plain(match.state)}" for match in entry.states or ()]
-    factor = "" if entry.factor == 1 else f" × {entry.factor:g}"
+    states = [f"{number(match.value)} → {plain(match.state)}" for match in entry.states or ()]
+    factor = "" if entry.factor == 1 else f" × {number(entry.factor)}"
     transform = f"{named(TRANSFORMS, entry.transform).in_(language)}{factor}"
     return (
         link(entry.exporter, f"/reference/exporters.md#{entry.exporter}"),
@@ -130,6 +130,6 @@ def _collection(language: Language, entry: CollectionEntry) -> tuple[str, ...]:
         "<br>".join((transform, *states)),
         named(SUBJECTS, entry.subject).in_(language),
         "<br>".join(conditions),
-        f"{entry.resolution:g} {plain(entry.field_unit)}" if entry.resolution else "–",
+        f"{number(entry.resolution)} {plain(entry.field_unit)}" if entry.resolution else "–",
         cited(register_text(language, "sources", entry.source)),
     )

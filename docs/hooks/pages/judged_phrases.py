@@ -26,10 +26,10 @@ DEMAND = {
     "6·P·tokens": "6·P·词元数",
     "the runs that Calculon publishes": "Calculon 公布的实测",
     "Calculon itself, its efficiencies measured there": "Calculon 自身，其效率在该机器上测得",
-    "Memory of the fullest accelerator against what was reported": "占用最多的加速器的显存与所报告值之比较",
+    "Memory of the fullest accelerator against what was reported": "占用最多的加速器的内存与所报告值之比较",
     "runs that tell it": "报告该值的实测数",
     "within 10 %": "误差 10 % 以内",
-    "ran out of memory, and that was told": "实际显存不足且判断亦然",
+    "ran out of memory, and that was told": "实际内存不足且判断亦然",
     "ran, and fits": "实际可运行且判断可容纳",
     "Order of layouts of one model on one machine: mean of Kendall's τ over pairs that differ by more than 2 %": "同一"
     "模型在同一机器上不同布局的排序：相差 2 % 以上的对的 Kendall τ 平均值",
@@ -179,8 +179,8 @@ PHASES = {
 
 FORECAST = {
     "1 - sum of absolute errors over sum of devices demanded, in the order of time; the worst domain; bound: the least "
-    "of the domains' one-sided 95 % bounds, by bootstrap over days of worlds": "1 减去按时间顺序的绝对误差之和与设备需"
-    "求量之和的比；取最差的域；置信界为各域单侧 95 % 置信界中的最小值，由对各环境的日的自助法得到",
+    "of the domains' one-sided 95 % bounds, by bootstrap over days of worlds": "1 减去按时间顺序的绝对误差之和与加速器"
+    "需求量之和的比；取最差的域；置信界为各域单侧 95 % 置信界中的最小值，由对各环境的日的自助法得到",
     "mean over levels of how far the share of cases that do not exceed a quantile is from its level; the worst of "
     "domains and of their tenants, both horizons together; bound: the greatest of their one-sided 95 % bounds, by "
     "bootstrap over days of worlds": "不超过分位数的情形的占比与其水平之差，对各水平取平均；取各域及其租户中最差者，两"
@@ -217,8 +217,8 @@ FORECAST = {
     "worst cluster": "最差的集群",
     "what came": "实际值",
     "hours": "小时",
-    "devices demanded": "设备需求量",
-    "devices expected": "预测的设备需求量",
+    "devices demanded": "加速器需求量",
+    "devices expected": "预测的加速器需求量",
     "first world": "第一个环境",
     "series of": "序列",
     "cases": "情形数",
@@ -232,7 +232,7 @@ FORECAST = {
     "Share of cases that do not exceed a quantile, in per cent: the least and the most, where it is met": "不超过分位"
     "数的情形的占比，百分数：恰等于分位数时的最小与最大值",
     "Pinball loss over all levels, in devices, beside the last value with the errors that it made within a "
-    "day": "全部水平的分位数损失，单位为设备，并列上一值及其一日内误差的分布",
+    "day": "全部水平的分位数损失，单位为加速器，并列上一值及其一日内误差的分布",
     "Reservations for an hour: cases in which more is needed, and devices reserved over the most needed": "一小时的预"
     "留：需求超出预留的情形，以及预留量与最大需要量之比",
     "promised": "所承诺",

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 _ENTITIES = str.maketrans({character: f"&#{ord(character)};" for character in "&<>|*_`[]{}~^\\#!"})
+_MARKED = re.compile(r"`(?P<code>[^`]+)`|(?<!\w)\*(?P<words>[A-Za-z][A-Za-z ]*)\*(?!\w)")
 _UNDERSCORE = "_".translate(_ENTITIES)
 _SPACE = re.compile("[^\\S\u00a0\u202f]+")
 """White space, but for spaces at which no line may break."""
@@ -15,9 +17,18 @@ def plain(text: object) -> str:
 
 
 def prose(text: str) -> str:
-    """As :func:`plain`, with what stands between grave accents as code."""
-    parts = enumerate(re.split(r"`([^`]+)`", text))
-    return "".join(code(part) if place % 2 else spaced(part) for place, part in parts).strip()
+    """As :func:`plain`, with what stands between grave accents as code, and words between asterisks in italics."""
+    written, end = "", 0
+    for found in _MARKED.finditer(text):
+        marked = code(found["code"]) if found["code"] else f"<em>{spaced(found['words'])}</em>"
+        written, end = f"{written}{spaced(text[end : found.start()])}{marked}", found.end()
+    return f"{written}{spaced(text[end:])}".strip()
+
+
+def number(value: float) -> str:
+    """All digits of a number, without a power of ten."""
+    digits = f"{Decimal(repr(float(value))):f}"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def code(text: object) -> str:

@@ -24,7 +24,7 @@ INTRODUCTION = Words(
     "it had run them; and the indices of its other tasks are compared with what was measured. The figures are mean "
     "errors.",
     "探测是加速器运行一次的负载，使其算力指数不必仅凭数据手册。哪些负载值得运行并非凭喜好决定："
-    "每次从实测吞吐表中留出一个加速器（连同同一芯片的其他设备），将一组任务的实测交还给它，如同它运行过这些任务，"
+    "每次从实测吞吐表中留出一个加速器（连同同一芯片的其他加速器），将一组任务的实测交还给它，如同它运行过这些任务，"
     "再将其余任务的指数与实测比较。表中数值为平均误差。",
 )
 WAYS = Words(

@@ -21,7 +21,7 @@ from kuayu_schemas.models import Requirement, Threshold
 
 from . import runs
 from .made import Made
-from .markdown import badge, code, facts, heading, link, page, plain, quote, table
+from .markdown import badge, code, facts, heading, link, page, plain, prose, quote, table
 from .source_words import requirement_source
 from .stability import STABILITY, mark_badge
 from .standard import clause_link
@@ -121,19 +121,19 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
         (PARTS.in_(language), ", ".join(code(name) for name in sorted(claimable(row)) if "/" in name)),
         (REQUIRED.in_(language), threshold_words(language, row.threshold) if row.threshold else ""),
         (AIM.in_(language), aim),
-        (METHOD.in_(language), plain(row.method_zh if chinese else row.method_en)),
+        (METHOD.in_(language), prose(row.method_zh if chinese else row.method_en)),
         (CLAUSE.in_(language), link(row.clause, clause_link(row.clause, row.id))),
         (SOURCE.in_(language), plain(requirement_source(language, row.source))),
         (
             CHECK.in_(language),
             f"{_source(row.check)}<br>{plain(purpose(language, check_of(row), row.check))}" if row.check else "",
         ),
-        (WHY_NOT.in_(language), plain(because or "")),
+        (WHY_NOT.in_(language), prose(because or "")),
         (FOUND.in_(language), _found(language, entry, last) if last else ""),
         (REPEAT.in_(language), code(_again(last, row.id)) if last else ""),
     ]
     title = f"{row.id} · {plain(row.title_zh if chinese else row.title_en)}"
-    return page(heading(2, title, row.id), quote(plain(row.text_zh if chinese else row.text_en)), facts(rows))
+    return page(heading(2, title, row.id), quote(prose(row.text_zh if chinese else row.text_en)), facts(rows))
 
 
 def _found(language: Language, entry: Entry, last: runs.Row) -> str:

@@ -40,7 +40,7 @@ MISSED = Words("**missed**", "**未达到**")
 DELAYS = Words("How long the training was interrupted", "训练中断的时长")
 SHARE = Words("share of incidents", "事件占比")
 SECONDS = Words("interruption, s", "中断，s")
-HOLDS = Words("What has to hold", "须成立者")
+HOLDS = Words("What has to hold", "需成立者")
 HOLDS_COLUMNS = {"en": ("", "Found"), "zh": ("", "结果")}
 DIFFERENCE = Words(
     "largest difference of a step's loss from that of the undisturbed training, nats (tolerance {tolerance})",

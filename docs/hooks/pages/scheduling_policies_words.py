@@ -52,7 +52,7 @@ GAINS = {
     ),
     "large": Words("The same, of jobs of eight devices or more", "同上，不少于八个加速器的作业"),
 }
-MONEY = Words("Money for bandwidth, for a million device seconds that were done", "每完成一百万设备秒的带宽费用")
+MONEY = Words("Money for bandwidth, for a million device seconds that were done", "每完成一百万加速器秒的带宽费用")
 WHERE = Words("Where", "环境")
 BOUND = Words("Bound of any policy", "任何策略的上界")
 POLICIES = {

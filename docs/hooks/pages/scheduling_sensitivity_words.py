@@ -13,7 +13,7 @@ INTRODUCTION = Words(
     "参考实现的规则在每个取值下以编译形式（不经 HTTP）运行 {windows} 个完整窗口，"
     "其种子为测试套件不采用者（`{command}`，{date}{method}，[全部数值](/{file})）。"
     "收益为 1 减去平均训练周期与 B1（所属域内回填）之比；误差线为按窗口刀切法得到的 95 % 界。"
-    "费用指每完成一百万设备秒的带宽费用。",
+    "费用指每完成一百万加速器秒的带宽费用。",
 )
 FOUND = Words(
     "Of all jobs the rule's gain lies between {least} ({least_at}) and {most} ({most_at}). Bandwidth costs more than "

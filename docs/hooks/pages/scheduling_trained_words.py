@@ -38,7 +38,7 @@ NOT_SHIPPED = Words(
     "**It has not earned its place.** To ship as the default it would have to spend 15 % less at periods that are no "
     "longer (upper bound of 1 % more), or shorten both periods by 3 % at no more money. The rule decides; the network "
     "is an option (`kuayu serve --scheduler ppo`).",
-    "**网络尚未达到条件。**作为默认策略发布须满足：训练周期不长于规则（上限不超过 1 %）且费用低 15 %，"
+    "**网络尚未达到条件。**作为默认策略发布需满足：训练周期不长于规则（上限不超过 1 %）且费用低 15 %，"
     "或费用不增而两种训练周期均缩短 3 %。由规则决策；网络为可选项（`kuayu serve --scheduler ppo`）。",
 )
 DRAWN = {

@@ -20,7 +20,7 @@ CHINESE = Path(__file__).parent / "tables-zh.yaml"
 PAPER = "Yang, Hong and Tang, abstract and experiments 1 to 3"
 REQUIREMENTS = (
     (re.compile(r"this standard"), "本标准"),
-    (re.compile(r"brief (.+)"), "课题书 {}"),
+    (re.compile(r"brief (.+)"), "课题任务书 {}"),
     (
         re.compile(r"this standard \(OTLP 1\.9, OpenTelemetry semantic conventions for hardware\)"),
         "本标准（OTLP 1.9，OpenTelemetry 硬件语义约定）",

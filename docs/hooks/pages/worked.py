@@ -28,7 +28,7 @@ INTRODUCTION = Words(
     "task by task; the question is what can be said before. All of it is computed anew whenever this site is built; "
     "nothing is fitted to H100.",
     "一块 H100 相当于多少块 A100？MLPerf Training 测量了八加速器节点，答案因任务而异。"
-    "本页先说明以单一数值评价设备能做到何种程度，再假设尚无人测量过 H100："
+    "本页先说明以单一数值评价加速器能做到何种程度，再假设尚无人测量过 H100："
     "算力指数只得到*其他*加速器的实测、H100 的数据手册，以及至多三次由其自行[计划的探测](/index/probe-sets.md)。"
     "两者均经实测时，指数即为逐任务的比值；问题在于此前能得到什么。"
     "全部内容在构建本站时重新计算，未对 H100 作任何拟合。",
@@ -97,7 +97,7 @@ LIMITS = Words(
     "partly in fp8 on H100, which the table does not count), how software matured between rounds, and, for time to "
     "train, how many samples a larger batch needs to converge. Such things show in probes alone, and only where a "
     "probe shares them.",
-    "指数无从得知的因素：提交者为新设备选用的算子与数值格式（BERT 在 H100 上部分使用 fp8，数据表未计入）、"
+    "指数无从得知的因素：提交者为新加速器选用的算子与数值格式（BERT 在 H100 上部分使用 fp8，数据表未计入）、"
     "软件在各轮之间的成熟程度，以及按训练时间计时，较大批量收敛所需的样本数。这些因素只能由探测显现，"
     "且仅在探测任务与之相关时显现。",
 )

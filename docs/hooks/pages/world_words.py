@@ -29,10 +29,11 @@ PICTURES = Words(
 )
 CAPTIONS = {
     "gantt": Words(
-        "Who held devices of which domain when: each stroke is a job.", "各域的设备由谁在何时占用：每一横线为一个作业。"
+        "Who held devices of which domain when: each stroke is a job.",
+        "各域的加速器由谁在何时占用：每一横线为一个作业。",
     ),
-    "utilisation": Words("Share of the devices of each domain that was held.", "各域被占用的设备比例。"),
-    "queue": Words("Devices that waiting jobs asked for.", "等待作业所申请的设备数。"),
+    "utilisation": Words("Share of the devices of each domain that was held.", "各域被占用的加速器比例。"),
+    "queue": Words("Devices that waiting jobs asked for.", "等待作业所申请的加速器数。"),
     "traffic": Words("What each domain received from others, in Gbit/s.", "各域自其他域接收的流量，单位 Gbit/s。"),
 }
 
@@ -40,7 +41,7 @@ FAMILIES_TITLE = Words("Families", "场景族")
 FAMILIES = Words(
     "A family says what is peculiar in a world. The figures of the standard are measured in the reference family; in "
     "every other one the training period must not become longer than under B1. From `faulty` on they are hostile.",
-    "场景族说明环境的特殊之处。标准的数值指标在基准族中测量；在其他各族中，训练周期不得长于 B1。"
+    "场景族说明环境的特殊之处。标准的数值指标在基准族中测量；在其他各族中，训练周期不应长于 B1。"
     "自 `faulty` 起为对抗性场景族。",
 )
 FAMILY_COLUMNS = {
@@ -76,7 +77,7 @@ ADVERSE = {
         "纸面最快的域实际速度为最慢域的 {worse}",
     ),
     "false-capacity": Words(
-        "the fastest domain claims {boast} times the devices that it has", "最快的域声称拥有 {boast} 倍于实际的设备"
+        "the fastest domain claims {boast} times the devices that it has", "最快的域声称拥有 {boast} 倍于实际的加速器"
     ),
     "partition": Words(
         "{cuts} domains in turn are cut off for up to {minutes} min",
@@ -94,7 +95,7 @@ BASELINES = Words(
 )
 BASELINE_COLUMNS = {"en": ("", "What it does"), "zh": ("", "做法")}
 BASELINE = {
-    "B0": Words("Home domain, first come first served, all devices at once.", "本域，先到先服务，一次分配全部设备。"),
+    "B0": Words("Home domain, first come first served, all devices at once.", "本域，先到先服务，一次分配全部加速器。"),
     "B1": Words(
         "Home domain with EASY backfill: the traditional scheduling of single domains, which the figures are relative "
         "to. A job too large for its home takes the faster of 75 % of the home and a static split with the nearest "
@@ -123,7 +124,7 @@ BASELINE = {
     "SRTF": Words(
         "Shortest remaining time first over all domains, preemptive (Schrage, 1968): a longer job gives way if that "
         "shortens the sum of all times, checkpoints and restarts included.",
-        "跨域最短剩余时间优先，可抢占（Schrage，1968）：计入检查点与重启后，仅当总耗时因此缩短时较长的作业才让出设备。",
+        "跨域最短剩余时间优先，可抢占（Schrage，1968）：计入检查点与重启后，仅当总耗时因此缩短时较长的作业才让出加速器。",
     ),
     "DRF": Words(
         "Dominant resource fairness between tenants (Ghodsi et al., NSDI 2011): next is the tenant whose largest share "
@@ -133,7 +134,7 @@ BASELINE = {
     "B5": Words(
         "What nobody can beat: the ideal pool (all devices in one place, a free network), lower bounds on the mean "
         "period and on the makespan, and the exact optimum of small instances.",
-        "无人能够超越的界限：理想池（全部设备同处一地、网络免费）、平均周期与总完工时间的下界，以及小规模算例的精确最优解。",
+        "无人能够超越的界限：理想池（全部加速器同处一地、网络免费）、平均周期与总完工时间的下界，以及小规模算例的精确最优解。",
     ),
 }
 
@@ -239,11 +240,11 @@ DEVICES = Words(
     "{reference} is one for every task profile. That of the others follows from their data sheets, with a deviation "
     "drawn for each world, which the index tells and the data sheet does not.",
     "算力域依次取 {places} 个地点，并分配以下加速器。{reference} 对每种任务画像的指数均为 1。"
-    "其他设备的指数由数据手册得出，并含在每个环境中随机抽取的偏差；指数反映该偏差，数据手册则不反映。",
+    "其他加速器的指数由数据手册得出，并含在每个环境中随机抽取的偏差；指数反映该偏差，数据手册则不反映。",
 )
 DEVICE_COLUMNS = {
     "en": ("Device", "Peak, TFLOP/s bf16", "Sustained", "Memory, GB/s", "Memory, GB", "Power, W"),
-    "zh": ("设备", "峰值，TFLOP/s bf16", "可持续", "内存带宽，GB/s", "内存，GB", "功率，W"),
+    "zh": ("加速器", "峰值，TFLOP/s bf16", "可持续", "内存带宽，GB/s", "内存，GB", "功率，W"),
 }
 
 ASSUMPTIONS_TITLE = Words("Assumptions about places and links", "关于地点与链路的假设")
@@ -264,13 +265,13 @@ ASSUMED = {
     "reach": Words("", "自该公里数起适用最高费率。"),
     "tariff": Words("", "全部费率的系数；0 为免费。"),
     "domestic": Words("", "国产加速器同等速度的价格与 A800 之比。"),
-    "west": Words("", "西部枢纽与东部枢纽的设备价格之比。"),
+    "west": Words("", "西部枢纽与东部枢纽的加速器价格之比。"),
     "reserved": Words("", "预留价格与按需价格之比；EC2 至多优惠 72 %。"),
     "spot": Words("", "竞价价格与按需价格之比；EC2 至多优惠 90 %。"),
     "trouble": Words("", "线路中断、骤降与波动的频率相对场景族规定的倍数。"),
     "power": Words("", "全部电价的系数。"),
     "overhead": Words("", "服务器功率（不含制冷）与其加速器功率之比。"),
-    "noise": Words("", "设备速度相对规律的对数标准差；拟合误差为 0.09 至 0.15。"),
+    "noise": Words("", "加速器速度相对规律的对数标准差；拟合误差为 0.09 至 0.15。"),
 }
 
 HABITS_TITLE = Words("Parameters of the workload", "作业参数")
@@ -291,7 +292,7 @@ HABIT = {
     ),
     "serving": Words("Share of the work in jobs that serve.", "推理服务作业的工作量占比。"),
     "oversize": Words("Share of the work in jobs larger than their home.", "超出本域规模的作业的工作量占比。"),
-    "giant": Words("Whether one job asks for most devices of all domains.", "是否有一个作业申请全部域的大部分设备。"),
+    "giant": Words("Whether one job asks for most devices of all domains.", "是否有一个作业申请全部域的大部分加速器。"),
     "locality": Words("Chance that a data set lies at the home of its job.", "数据集位于作业所属域的概率。"),
     "reuse": Words(
         "Chance that a job reads what an earlier one of its home has read.", "作业读取同域先前作业所读数据的概率。"
