@@ -75,7 +75,7 @@ types: $(READY) ## Check types.
 contracts: $(READY) ## Check that imports go one way.
 	PYTHONPATH=schemas:conformance:reference_impl:training $(BIN)/lint-imports
 
-docs: $(READY) ## Build the site into build/site.
+docs: $(READY) standard ## Build the site into build/site, with the draft as documents.
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
 serve-docs: $(READY) ## Show the site while you write.
