@@ -58,7 +58,7 @@ def test_every_requirement_has_its_place_and_so_has_its_sentence(site: Path, lan
         page = parsed(folder / f"requirements/{row.profile.lower()}.html")
         sentence = row.text_zh if language == "zh" else row.text_en
         assert row.id in page.ids
-        assert sentence in page.text
+        assert sentence.replace("*", "") in page.text  # names of states are set in italics
         assert row.id in parsed(folder / f"standard/{row.clause}.html").ids
 
 
