@@ -118,7 +118,7 @@ def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
             np.testing.assert_allclose(ours[waiting], theirs[waiting], rtol=1e-9, err_msg=name)
             np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-9, err_msg=name)
         for name in ("rate", "ready", "devices"):
-            ours, theirs = getattr(snapshot.held, name), getattr(told.held, name)
+            ours, theirs = getattr(snapshot.holdings, name), getattr(told.holdings, name)
             np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-6, atol=2e-3, err_msg=name)
         ours, theirs = snapshot.staging[0][waiting], told.staging[0][waiting]
         np.testing.assert_allclose(np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-6, atol=1e-3)

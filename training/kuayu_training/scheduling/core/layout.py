@@ -37,7 +37,7 @@ PARAMETERS: dict[str, float] = {
     "ageing": _QUEUE.ageing,
     "patience": _QUEUE.patience,
     "least": _QUEUE.least,
-    "kept": _QUEUE.kept,
+    "kept": _QUEUE.reservations,
     "eager": _QUEUE.eager,
     "gang": _QUEUE.gang,
     "looked_at": scheduler.LOOKED_AT,
