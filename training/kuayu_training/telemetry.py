@@ -111,9 +111,9 @@ class World:
                 if len(previous) and self._random.random() < 0.1:
                     both.append(np.concatenate([members, previous]))
                 previous = members
-                for each in both:
-                    pairs_node.append(each)
-                    pairs_family.append(np.full(len(each), families))
+                for rows_of_family in both:
+                    pairs_node.append(rows_of_family)
+                    pairs_family.append(np.full(len(rows_of_family), families))
                     families += 1
         member = np.concatenate([*pairs_node, np.zeros(0, np.intp)]).astype(np.intp)
         family = np.concatenate([*pairs_family, np.zeros(0, np.intp)]).astype(np.intp)
@@ -196,8 +196,8 @@ class World:
         self._load = np.clip(
             self._load + jumps * (jobs.load[group] - self._load + random.normal(0, 0.25, len(group))), 0.1, 1
         )
-        asked = np.where(serving, np.clip(0.5 * self._load + 0.5 * jobs.load[group], 0.1, 1), 1.0)
-        used = np.where(serving, np.minimum(1.0, asked / speed), 1.0)
+        demand = np.where(serving, np.clip(0.5 * self._load + 0.5 * jobs.load[group], 0.1, 1), 1.0)
+        used = np.where(serving, np.minimum(1.0, demand / speed), 1.0)
         own = np.where(serving, 1.0, np.where(pace > 0, np.minimum(1.0, pace / speed), 0.0))
         clock, host = cause == trouble.SLOW_CLOCK, cause == trouble.SLOW_HOST
         memory = cause == trouble.SLOW_MEMORY
@@ -206,7 +206,7 @@ class World:
         own = np.where(one, (1 + (devices - 1) * np.minimum(1, pace)) / devices, own)
         own = np.where(host | link, pace, own)
         waits = np.where(host, 0.0, 1 - own)
-        done = np.where(serving, np.minimum(asked, speed * used), pace)
+        done = np.where(serving, np.minimum(demand, speed * used), pace)
         factors, loads = self._factors[:, group], (self.second < jobs.ready)[group]
         stalls = np.where(clock & (self._troubles.power > 1.2), 1.0, np.where(clock, 0.5 + 0.5 * speed, 1.0))
         alone = (jobs.kind != SYNCHRONOUS)[group]
@@ -282,60 +282,60 @@ class Sensors:
             troubles: What befalls the nodes.
             jobs: What the groups do.
         """
-        random, made = self._random, self._fleet
+        random, fleet = self._random, self._fleet
         nodes = len(self._group)
 
         def noisy(value: Instants) -> Instants:
-            return value * np.exp(random.normal(0, 1, nodes) * made.noise)
+            return value * np.exp(random.normal(0, 1, nodes) * fleet.noise)
 
         stuck = troubles.cause == STUCK
-        there = troubles.missing_share(made.devices)
+        present = troubles.missing_share(fleet.devices)
         works, stopped = worked["works"] > 0, worked["stopped"] > 0
         blip = np.where(random.random(nodes) < 0.02, random.uniform(0, 0.05, nodes), 0.0)
         full = (worked["utilisation"] > 0.97) & (worked["exact"] > 0)
-        uneven = random.normal(0, 1, nodes) * made.utilisation_noise * (worked["utilisation"] > 0)
+        uneven = random.normal(0, 1, nodes) * fleet.utilisation_noise * (worked["utilisation"] > 0)
         utilisation = np.where(full, 1.0, worked["utilisation"] + uneven)
         utilisation = np.where(stuck, troubles.odd, np.where(works & ~stopped, utilisation, blip))
-        utilisation = _in_steps(utilisation, made.utilisation_step)
-        watts = made.idle_power + made.working_power * worked["watts"] + made.waiting_power * worked["polls"]
-        watts += stopped * made.working_power * np.where(stuck, troubles.lost, 0.1) * 0.4
-        watts = noisy(watts) * there
-        watts = np.minimum(watts, made.idle_power + made.working_power * made.cap * jobs.power[self._group])
+        utilisation = _in_steps(utilisation, fleet.utilisation_step)
+        watts = fleet.idle_power + fleet.working_power * worked["watts"] + fleet.waiting_power * worked["polls"]
+        watts += stopped * fleet.working_power * np.where(stuck, troubles.lost, 0.1) * 0.4
+        watts = noisy(watts) * present
+        watts = np.minimum(watts, fleet.idle_power + fleet.working_power * fleet.cap * jobs.power[self._group])
         stands = jobs.keeps[self._group] | (stopped & troubles.holds)
         left = (jobs.ready - second)[self._group]
         loads = (left > 0) & ~jobs.keeps[self._group]
         loaded = np.where(loads, np.clip(1 - left / 20, 0.1, 1), 1.0)
-        held = ((works & ~(stopped & ~troubles.holds)) * loaded + (~works & stands)) * jobs.memory[self._group]
+        occupied = ((works & ~(stopped & ~troubles.holds)) * loaded + (~works & stands)) * jobs.memory[self._group]
         background = 10 ** random.uniform(3, 5.5, nodes)
         flow = worked["flow"]
         unfit = stopped & (second - troubles.since >= troubles.withheld)
-        free = np.where(works | unfit, 0.0, there)
+        free = np.where(works | unfit, 0.0, present)
         values = np.empty((nodes, len(SIGNALS)))
         values[:, PLACE["accelerator_utilisation"]] = np.clip(utilisation, 0, 1)
-        values[:, PLACE["matrix_pipe_activity"]] = np.clip(_in_steps(noisy(worked["pipe"]), made.pipe_step), 0, 1)
-        values[:, PLACE["power"]] = _in_steps(watts, made.power_step)
-        values[:, PLACE["accelerator_memory_used"]] = made.capacity * there * (held * 0.99 + 0.005)
+        values[:, PLACE["matrix_pipe_activity"]] = np.clip(_in_steps(noisy(worked["pipe"]), fleet.pipe_step), 0, 1)
+        values[:, PLACE["power"]] = _in_steps(watts, fleet.power_step)
+        values[:, PLACE["accelerator_memory_used"]] = fleet.capacity * present * (occupied * 0.99 + 0.005)
         values[:, PLACE["memory_bandwidth_utilisation"]] = np.clip(noisy(worked["memory pipe"]), 0, 1)
         again = np.where(troubles.cause == SLOW_LINK, 1 + 0.6 * troubles.odd, 1.0)
         values[:, PLACE["scale_out_transmit_flow"]] = noisy(flow) * again * jobs.answers[self._group] + background
         values[:, PLACE["scale_out_receive_flow"]] = noisy(flow) + background
         values[:, PLACE["storage_read_flow"]] = worked["storage"] * random.lognormal(0, 0.5, nodes) + background
         values[:, PLACE["faults"]] = troubles.faults(random, second)
-        values[:, PLACE["allocatable_share"]] = np.where(made.share_of_fit, np.where(unfit, 0.0, there), free)
+        values[:, PLACE["allocatable_share"]] = np.where(fleet.share_of_fit, np.where(unfit, 0.0, present), free)
         values[:, PLACE["health_state"]] = np.nan
-        values[:, PLACE["device_share"]] = np.where(made.by_device, there, np.nan)
+        values[:, PLACE["device_share"]] = np.where(fleet.by_device, present, np.nan)
         still = [PLACE[name] for name in ("accelerator_utilisation", "power")]
-        frozen = stuck & made.frozen & (second - troubles.since > 0) & ~np.isnan(self._last[:, 0])
+        frozen = stuck & fleet.frozen & (second - troubles.since > 0) & ~np.isnan(self._last[:, 0])
         values[np.ix_(frozen, still)] = self._last[np.ix_(frozen, still)]
         self._last = values
-        return np.where(made.shown.T, self._paged(second, values), np.nan)
+        return np.where(fleet.shown.T, self._paged(second, values), np.nan)
 
     def _paged(self, second: int, values: Instants) -> Instants:
         """What the pages show: nothing new for as long as a page holds, nor where the change is within the band."""
-        made, before = self._fleet, self._page[:, GAUGES]
-        self.renewed = (second + made.phase) % made.renewed == 0
-        within = np.abs(values[:, GAUGES] - before) <= made.band[:, None] * np.abs(before)
-        holds = ~self.renewed[:, None] | (within & (made.band > 0)[:, None])
+        fleet, before = self._fleet, self._page[:, GAUGES]
+        self.renewed = (second + fleet.phase) % fleet.renewed == 0
+        within = np.abs(values[:, GAUGES] - before) <= fleet.band[:, None] * np.abs(before)
+        holds = ~self.renewed[:, None] | (within & (fleet.band > 0)[:, None])
         page = values.copy()
         page[:, GAUGES] = np.where(holds & ~np.isnan(before), before, values[:, GAUGES])
         self._page = page
@@ -344,5 +344,5 @@ class Sensors:
 
 def _in_steps(values: Instants, step: Instants) -> Instants:
     """Values in whole steps, where there are any."""
-    made: Instants = np.where(step > 0, np.round(values / np.maximum(step, 1e-9)) * step, values)
-    return made
+    rounded: Instants = np.where(step > 0, np.round(values / np.maximum(step, 1e-9)) * step, values)
+    return rounded

@@ -52,7 +52,7 @@ def write(curves: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def drawing(curves: dict[str, Any]) -> str:
-    """An SVG: the objective over steps, a line for each seed, and one across for the rule, which is at nought."""
+    """An SVG: the objective over steps, a line for each seed, and one across for the rule, which is at zero."""
     seeds = curves["seeds"]
     points = [point for each in seeds for point in each["points"]]
     heights = [0.0, *(point["objective"] for point in points)]

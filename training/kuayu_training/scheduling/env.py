@@ -38,7 +38,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     says which there are. Another is taken for the first, so that every action may be tried.
 
     Args:
-        purpose: Whose scenarios: each purpose has its own, numbered from nought.
+        purpose: Whose scenarios: each purpose has its own, numbered from zero.
         first: Number of the first scenario.
         stride: By how much numbers rise; a reset takes the next.
         scenarios: In place of those: what to play, by number.
@@ -135,7 +135,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         return reward + self._ledger.close(world)
 
     def _observation(self) -> Observation:
-        """What is seen; all noughts behind the end."""
+        """What is seen; all zeros behind the end."""
         candidates = np.zeros((MOST, LEADING + len(SEEN)), dtype=np.float32)
         question = self._question
         if question is not None:

@@ -55,7 +55,7 @@ class Point:
         period: Mean period of jobs that train over that under the rule; mean over sources.
         large: The same of large jobs.
         money: Money for work likewise.
-        objective: What is maximised (``ledger.gain``); nought for the rule.
+        objective: What is maximised (``ledger.gain``); zero for the rule.
     """
 
     step: int

@@ -122,7 +122,7 @@ class Ledger:
 
 
 def gain(periods: Floats, money: Floats | float) -> Floats:
-    """By how much less both are than the yardstick's, the money weighed; nought for what is as good.
+    """By how much less both are than the yardstick's, the money weighed; zero for what is as good.
 
     Args:
         periods: Time that all jobs and that large ones were there, over that under the yardstick, (..., 2).

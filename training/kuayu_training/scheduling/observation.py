@@ -35,7 +35,7 @@ SEEN = (
 LIMIT = 0.25
 """Regret by the rule beyond which a candidate is out of the question, whatever was learned."""
 BOUND = 10.0
-"""Nothing that is seen is farther from nought than this."""
+"""Nothing that is seen is farther from zero than this."""
 FLOOR = 600.0
 """Seconds that the shortest way counts at least, since all is seen in proportion to it."""
 _MONEY = 100.0

@@ -1,6 +1,6 @@
 """Tuning of the rule: CMA-ES over its constants, in whole windows as SCH-003 plays them.
 
-1. What is sought are doublings and halvings of the constants named in ``TUNED_CONSTANTS``; nought is what ships. Those
+1. What is sought are doublings and halvings of the constants named in ``TUNED_CONSTANTS``; zero is what ships. Those
    that the standard bounds (the budget of interruptions) and those that only save time are left alone.
 2. The objective is ``ledger.gain`` over what ships in the same windows, of mean periods of all jobs that train and of
    the large ones of them, and of money for work; its mean over the sources of jobs. Ratios are of sums over windows, as
@@ -67,7 +67,7 @@ class Generation:
     """What came of a generation.
 
     Attributes:
-        number: Which, from nought on.
+        number: Which, from zero on.
         best: Greatest gain of its candidates over what ships (``ledger.gain``).
         mean: Mean gain of them.
         step: Standard deviation of the distribution afterwards, doublings.
