@@ -3,7 +3,7 @@
 from kuayu.scheduling.availability import UNTOLD
 from kuayu_conformance.testbed.scheduling.core.layout import INF
 from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import MOST_KEPT
+from kuayu_training.scheduling.core.layout import MAX_RESERVATIONS
 
 
 @compiled
@@ -83,7 +83,7 @@ def open_pools(r):
                 place += 1
         for spot in range(place, width):
             row[spot] = INF
-        r.kept_count[pool] = 0
+        r.reserved_count[pool] = 0
 
 
 @compiled
@@ -115,8 +115,8 @@ def admits(r, pool, devices, seconds):
     """Whether devices of a pool are free, and holding them for so many seconds delays no reservation."""
     if devices > r.free[pool]:
         return False
-    for spot in range(r.kept_count[pool]):
-        if seconds > r.kept_start[pool, spot] and devices > max(r.kept_extra[pool, spot], 0):
+    for spot in range(r.reserved_count[pool]):
+        if seconds > r.reserved_start[pool, spot] and devices > max(r.reserved_extra[pool, spot], 0):
             return False
     return True
 
@@ -126,9 +126,9 @@ def take(r, pool, devices, seconds):
     """Devices of a pool are held from now on, for so many seconds."""
     r.free[pool] -= devices
     put(r.when[pool], r.epoch[0].width, 0, devices, seconds)
-    for spot in range(r.kept_count[pool]):
-        if seconds > r.kept_start[pool, spot]:
-            r.kept_extra[pool, spot] -= devices
+    for spot in range(r.reserved_count[pool]):
+        if seconds > r.reserved_start[pool, spot]:
+            r.reserved_extra[pool, spot] -= devices
 
 
 @compiled
@@ -149,8 +149,8 @@ def book(r, pool, devices, start, seconds):
 @compiled
 def keep(r, pool, devices, start):
     """A job waits for devices that will be free then: nobody is to delay it."""
-    spot = r.kept_count[pool]
-    if spot < MOST_KEPT:
-        r.kept_start[pool, spot] = start
-        r.kept_extra[pool, spot] = first_after(r.when[pool], r.epoch[0].width, start) - devices
-        r.kept_count[pool] = spot + 1
+    spot = r.reserved_count[pool]
+    if spot < MAX_RESERVATIONS:
+        r.reserved_start[pool, spot] = start
+        r.reserved_extra[pool, spot] = first_after(r.when[pool], r.epoch[0].width, start) - devices
+        r.reserved_count[pool] = spot + 1
