@@ -85,7 +85,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Ranges from which the parameters of hardware, jobs and troubles are drawn, uniformly.
+    """Ranges from which the parameters of hardware, jobs and faults are drawn, uniformly.
 
     Attributes:
         noise: Relative noise of a sample.
@@ -100,7 +100,7 @@ class Region:
         drift: Amplitude of slow changes of load.
         variation: Standard deviation between members of one family, lasting and passing.
         family: Members of a family.
-        dwell: Seconds for which a trouble lasts.
+        dwell: Seconds for which a fault lasts.
     """
 
     noise: Range = (0.008, 0.06)
@@ -130,33 +130,33 @@ def fleet(random: np.random.Generator, region: Region, sizes: list[int], period:
     domains, nodes = len(sizes), sum(sizes)
     of = np.repeat(np.arange(domains), sizes)
 
-    def each(low: float, high: float) -> Instants:
+    def drawn(low: float, high: float) -> Instants:
         return random.uniform(low, high, domains)[of]
 
     def some(share: float) -> Flags:
         return (random.random(domains) < share)[of]
 
     devices = random.choice([1, 2, 4, 8, 8, 8, 16], domains)[of]
-    highest = devices * each(120, 900)
-    idle = highest * each(*region.idle_power) * random.uniform(0.93, 1.07, nodes)
+    highest = devices * drawn(120, 900)
+    idle = highest * drawn(*region.idle_power) * random.uniform(0.93, 1.07, nodes)
     working = (highest - idle) * random.uniform(0.95, 1.05, nodes)
     periods = random.choice(PERIODS, domains)[of] if period is None else np.full(nodes, period)
-    late = random.random(nodes) < each(0.0, 0.08)
+    late = random.random(nodes) < drawn(0.0, 0.08)
     return Fleet(
         domain=of,
         domains=domains,
         devices=devices,
         idle_power=idle,
         working_power=working,
-        waiting_power=working * each(*region.waiting_power),
-        capacity=devices * each(16e9, 192e9),
-        noise=each(*region.noise) * random.uniform(0.8, 1.25, nodes),
-        utilisation_noise=each(0.0, 0.03),
+        waiting_power=working * drawn(*region.waiting_power),
+        capacity=devices * drawn(16e9, 192e9),
+        noise=drawn(*region.noise) * random.uniform(0.8, 1.25, nodes),
+        utilisation_noise=drawn(0.0, 0.03),
         utilisation_step=random.choice(UTILISATION_STEPS, domains)[of],
         power_step=random.choice(POWER_STEPS, domains)[of],
         pipe_step=random.choice(PIPE_STEPS, domains)[of],
-        band=np.where(some(STILL), each(0.03, 0.25), 0.0),
-        cap=np.where(some(CAPPED), each(0.3, 0.9), np.inf),
+        band=np.where(some(STILL), drawn(0.03, 0.25), 0.0),
+        cap=np.where(some(CAPPED), drawn(0.3, 0.9), np.inf),
         renewed=random.choice(RENEWED, domains)[of] if period is None else np.ones(nodes, np.intp),
         frozen=some(0.3),
         shown=_shown(random, domains)[:, of],
@@ -165,7 +165,7 @@ def fleet(random: np.random.Generator, region: Region, sizes: list[int], period:
         standing=some(0.5),
         period=periods.astype(np.intp),
         phase=random.integers(0, 1 << 16, nodes),
-        gaps=np.where(some(0.7), each(0.0, 0.02), 0.0),
+        gaps=np.where(some(0.7), drawn(0.0, 0.02), 0.0),
         delay=np.where(late, random.integers(1, LATEST - 1, nodes), 0) + some(0.2),
     )
 
@@ -395,7 +395,7 @@ class Jobs:
 NONE, SLOW_CLOCK, SLOW_HOST, SLOW_MEMORY, SLOW_DEVICE, SLOW_LINK, FAULTS, PART_LOST, DEAD, STUCK, AWAY, LEFT = range(12)
 """Causes: clock, host or memory slower, one device or the network card slow, faults mended, devices missing; hung with
 nothing, or with an odd utilisation that stands still; silent; and a member that is no longer needed, which is no
-trouble."""
+fault."""
 
 CAUSES = (
     "none",
@@ -419,7 +419,7 @@ IDLE_CHANCE = 0.004
 """Chance by second that something befalls a node that does not work; idle nodes have nothing to do with each other."""
 
 WORSE = 0.3
-"""Share of the troubles that end in a worse one."""
+"""Share of the faults that end in a worse one."""
 
 STUCK_BUSY = 0.6
 """Share of the kernels that never end which keep all accelerators of the node busy, as their utilisation shows."""
@@ -434,11 +434,11 @@ SETTLING = 12
 """Seconds of work before which slowness cannot be told, since nothing is usual yet."""
 
 TELLING = np.array([0.0, 0.1, 0.1, 0.7, 0.3, 0.4, 1.0, 0.1, 0.0, 0.0, 0.0, 0.0])
-"""Share of the troubles of each cause that show mended faults while they last, such as errors of memory or links."""
+"""Share of the faults of each cause that show mended faults while they last, such as errors of memory or links."""
 
 
 @dataclass(slots=True)
-class Troubles:
+class InjectedFaults:
     """What befalls each node now; one value for each node."""
 
     cause: Places
@@ -455,8 +455,8 @@ class Troubles:
     withheld: Instants
 
     @classmethod
-    def none(cls, nodes: int) -> "Troubles":
-        """No trouble anywhere."""
+    def none(cls, nodes: int) -> "InjectedFaults":
+        """No fault anywhere."""
         names = ("since", "until", "speed", "power", "odd", "rate", "burst", "lost", "withheld")
         return cls(
             cause=np.zeros(nodes, np.intp),
@@ -475,7 +475,7 @@ class Troubles:
         works: Flags,
         visible: Flags,
     ) -> None:
-        """End what is over, and let new troubles befall nodes: of those that work together mostly one at a time.
+        """End what is over, and let new faults befall nodes: of those that work together mostly one at a time.
 
         Args:
             random: Source of chance.
@@ -536,7 +536,7 @@ class Troubles:
         self.withheld[rows] = np.where(random.random(count) < 0.4, random.uniform(0, 15, count), np.inf)
 
     def _worsen(self, random: np.random.Generator, over: Flags, second: int, region: Region) -> None:
-        """Let some troubles of work end in a worse one: what is mended again and again is not mended in the end."""
+        """Let some faults of work end in a worse one: what is mended again and again is not mended in the end."""
         worse = over & np.isin(self.cause, (*SLOW, FAULTS, PART_LOST)) & (random.random(len(over)) < WORSE)
         count = int(worse.sum())
         self.cause[worse] = random.choice((DEAD, STUCK, AWAY), count, p=(0.5, 0.3, 0.2))

@@ -225,7 +225,7 @@ class Availability:
         self._open = None
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
-                bought.append(self.purchases.buy(job, pool, count, seconds))
+                bought.append(self.purchases.purchase(job, pool, count, seconds))
                 self.free[pool] -= count
                 _replace(self._when[pool], 0, count, seconds)
                 if pool in self._reservations:

@@ -95,7 +95,7 @@ def dealt(total: int, capacity: Counts) -> Counts:
     return dealt
 
 
-def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list[tuple[int, int]]) -> Candidates:
+def in_all_modes(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list[tuple[int, int]]) -> Candidates:
     """Every holding in every mode and period."""
     width = max(len(holding) for holding in holdings)
     pools = np.full((len(holdings), width), NOWHERE, dtype=np.intp)
@@ -113,7 +113,7 @@ def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list
     )
 
 
-def no_way() -> Candidates:
+def no_candidates() -> Candidates:
     """None at all."""
     return Candidates(
         np.zeros(0, dtype=np.intp),
@@ -214,7 +214,7 @@ class CandidateSet:
         modes = [mode for mode in (SYNCHRONOUS, PERIODIC, PIPELINE) if jobs.modes[job, mode]]
         pools = np.flatnonzero(self.usable(np.array([job]))[0])
         if not modes or len(set(snapshot.pools.domain[pools].tolist())) < PAIR:
-            return no_way()
+            return no_candidates()
         least, step = int(jobs.minimum[job]), int(jobs.step[job])
         requested = int(jobs.requested[job])
         holdings: dict[tuple[tuple[int, int], ...], None] = {}
@@ -228,8 +228,8 @@ class CandidateSet:
         periods = (own,) if own else PERIODS
         kinds = [(mode, period) for mode in modes for period in (periods if mode == PERIODIC else (1,))]
         if not holdings:
-            return no_way()
-        candidates = every_way(job, list(holdings), kinds)
+            return no_candidates()
+        candidates = in_all_modes(job, list(holdings), kinds)
         look = self.prediction(candidates)
         score = (look.begins + look.runs + MONEY * (look.moving + look.exchanging)).reshape(len(holdings), -1)
         best = score.argmin(axis=1) + np.arange(len(holdings)) * score.shape[1]

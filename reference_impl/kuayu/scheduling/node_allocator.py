@@ -277,7 +277,7 @@ class NodeAllocator:
 
     def __init__(self, pools: Sequence[Nodes | None]) -> None:
         self._nodes = pools
-        self._rooms: dict[int, FreeNodes] = {}
+        self._by_pool: dict[int, FreeNodes] = {}
         self._numbers: dict[int, dict[str, int]] = {}
 
     def knows_nodes(self, pool: int) -> bool:
@@ -334,7 +334,7 @@ class NodeAllocator:
         return self._free_nodes(pool).distance(assignment)
 
     def assignment(self, pool: int, nodes: "Iterable[documents.NodeShare]") -> NodeAssignment:
-        """Seats that shares of nodes name.
+        """The assignment that shares of nodes name.
 
         Raises:
             KeyError: The pool has no such node.
@@ -344,8 +344,8 @@ class NodeAllocator:
         self._numbers[pool] = numbers
         return tuple(sorted((numbers[share["node"]], int(share["devices"])) for share in nodes))
 
-    def wire(self, pool: int, assignment: NodeAssignment) -> "list[documents.NodeShare]":
-        """Seats with the names of their nodes."""
+    def named(self, pool: int, assignment: NodeAssignment) -> "list[documents.NodeShare]":
+        """An assignment with the names of its nodes."""
         names = self._free_nodes(pool).names
         return [{"node": names[node], "devices": devices} for node, devices in assignment]
 
@@ -355,12 +355,12 @@ class NodeAllocator:
         Raises:
             ValueError: The nodes of the pool are not told.
         """
-        if pool not in self._rooms:
+        if pool not in self._by_pool:
             nodes = self._nodes[pool]
             if nodes is None:
                 raise ValueError(f"the nodes of pool {pool} are not told")
-            self._rooms[pool] = FreeNodes(nodes)
-        return self._rooms[pool]
+            self._by_pool[pool] = FreeNodes(nodes)
+        return self._by_pool[pool]
 
 
 def pack(snapshot: Snapshot, gangs: Sequence[Gang]) -> tuple[NodeAssignment | None, ...]:

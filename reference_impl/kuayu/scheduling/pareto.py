@@ -673,7 +673,7 @@ def _crosses(trial: Trial, batch: Batch | None, chance: np.random.Generator, man
     return candidates, np.argsort(ranks, axis=1, kind="stable")
 
 
-def seated(
+def scheduled_jobs(
     snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, slot: float
 ) -> "list[documents.ScheduledJob]":
     """Jobs of a schedule, in the order of the queue.
@@ -684,7 +684,7 @@ def seated(
 
     Args:
         snapshot: What was decided on.
-        chosen: Way of each job.
+        chosen: Candidate of each job.
         schedule: When they start and how long they hold devices.
         slot: Seconds.
     """
@@ -706,11 +706,11 @@ def seated(
                 "accelerator": names.accelerators[pools.accelerator[gang.pool]],
                 "devices": gang.devices,
             }
-            bought = counter.buy(gang.pool, gang.devices, start, schedule.ends[job])
+            bought = counter.purchase(gang.pool, gang.devices, start, schedule.ends[job])
             if bought is not None:
                 share["purchase"] = bought
             if own and allocator.knows_nodes(gang.pool):
-                share["nodes"] = allocator.wire(gang.pool, own)
+                share["nodes"] = allocator.named(gang.pool, own)
                 leaving.setdefault(schedule.ends[job], []).append((gang.pool, own))
             shares[job].append(share)
     return [
@@ -738,7 +738,7 @@ class _Counter:
         self._offers = snapshot.pools.offers
         self._bought: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
 
-    def buy(self, pool: int, devices: int, start: int, end: int) -> "documents.PurchaseOption | None":
+    def purchase(self, pool: int, devices: int, start: int, end: int) -> "documents.PurchaseOption | None":
         """Name of the way in which devices are bought; none where they cost nothing."""
         offers = self._offers[pool]
         if not offers:
@@ -797,7 +797,7 @@ def front(request: "documents.ParetoRequest", begun: float | None = None) -> "do
             {
                 "mean_period": schedule.period,
                 "communication_cost": schedule.money,
-                "jobs": seated(snapshot, by_job(options, schedule), schedule, slot),
+                "jobs": scheduled_jobs(snapshot, by_job(options, schedule), schedule, slot),
             }
             for schedule in schedules
         ],

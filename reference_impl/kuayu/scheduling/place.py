@@ -88,7 +88,7 @@ class Account:
         if bought != NOWHERE:
             share["purchase"] = PURCHASES[bought]
         if self._allocator.knows_nodes(gang.pool):
-            share["nodes"] = self._allocator.wire(gang.pool, assignment)
+            share["nodes"] = self._allocator.named(gang.pool, assignment)
         return share
 
     def of(self, attempt: Attempt, most: int) -> "documents.PlacementExplanation":

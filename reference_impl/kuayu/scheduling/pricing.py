@@ -62,7 +62,7 @@ class PurchaseOptions:
         prices: Floats = (price * devices).sum(axis=1) * seconds / HOUR
         return prices
 
-    def buy(self, job: int, pool: int, devices: int, seconds: float) -> int:
+    def purchase(self, job: int, pool: int, devices: int, seconds: float) -> int:
         """Take devices out of the cheapest offer that has as many.
 
         Returns:

@@ -84,10 +84,10 @@ def priority_order(snapshot: Snapshot, queue_policy: QueuePolicy) -> Numbers:
     longer = 1.0 + queue_policy.ageing * -jobs.submitted[waiting] / np.maximum(seconds, queue_policy.least)
     key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * requested**queue_policy.area / longer)
     order = np.lexsort((waiting, key, ~overdue, -jobs.priority[waiting]))
-    return order if snapshot.accounts is None else _in_turn(snapshot, snapshot.accounts, order, overdue)
+    return order if snapshot.accounts is None else _by_account(snapshot, snapshot.accounts, order, overdue)
 
 
-def _in_turn(snapshot: Snapshot, accounts: Accounts, order: Numbers, overdue: Flags) -> Numbers:
+def _by_account(snapshot: Snapshot, accounts: Accounts, order: Numbers, overdue: Flags) -> Numbers:
     """The same order inside each account, while accounts take turns.
 
     A job counts what its account has used, and what those of it that go before are expected to use, by weight
@@ -181,8 +181,8 @@ def decide(
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(job_rows.start, job_rows.stop)), seconds[job_rows])
         now = availability.admits(pools, devices, seconds[job_rows], fits)
-        unseated = node_capacity.unseated(now, candidates, job_rows)
-        now = np.greater(now, unseated | idle)
+        unassignable = node_capacity.unassignable(now, candidates, job_rows)
+        now = np.greater(now, unassignable | idle)
         columns[job_rows, WAITS] = availability.waits(pools, devices, now)
         attempt = Attempt(job, rows[job_rows], columns[job_rows], now, scoring.scores(job_rows), counts=not idle)
         result.attempts.append(attempt)
@@ -199,7 +199,7 @@ def decide(
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
-        elif not idle and not unseated[attempt.chosen]:  # devices reserved for it would be free where it cannot run
+        elif not idle and not unassignable[attempt.chosen]:  # devices reserved for it would be free where it cannot run
             waiting += 1
             start = float(columns[row, WAITS])
             if reserved < queue_policy.reservations and start < inf:
@@ -223,7 +223,7 @@ class NodeCapacity:
         self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
         self.particular = ((snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)).tolist()
 
-    def unseated(self, now: Flags, candidates: Candidates, job_rows: slice) -> Flags:
+    def unassignable(self, now: Flags, candidates: Candidates, job_rows: slice) -> Flags:
         """Which candidates of a job could start now, were it not for what it needs of nodes.
 
         Args:

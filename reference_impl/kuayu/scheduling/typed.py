@@ -78,7 +78,7 @@ class _Types:
 
     def __init__(self) -> None:
         self._classes: Mapping[str, Any] = schema.document()["$defs"]
-        self._made: dict[str, type[msgspec.Struct]] = {}
+        self._structs: dict[str, type[msgspec.Struct]] = {}
         self.members: dict[str, list[_Member]] = {}
 
     def of(self, name: str) -> type[msgspec.Struct]:
@@ -87,7 +87,7 @@ class _Types:
         Raises:
             _NotCoveredError: It is judged by something that no type says.
         """
-        if name not in self._made:
+        if name not in self._structs:
             judging = self._classes[name]
             unknown = judging.keys() - _NAMING - {"type", "properties", "required", "additionalProperties"}
             if (unknown and name not in _CONDITIONS) or judging.get("additionalProperties") is not False:
@@ -106,10 +106,10 @@ class _Types:
                     continue  # who sends it is read in the other way
                 self.members[name].append(entry)
                 fields.append((member, kind) if entry.required else (member, kind, entry.absent))
-            self._made[name] = msgspec.defstruct(
+            self._structs[name] = msgspec.defstruct(
                 name, fields, forbid_unknown_fields=True, omit_defaults=True, gc=False, kw_only=False
             )
-        return self._made[name]
+        return self._structs[name]
 
     def _resolved(self, judging: Mapping[str, Any]) -> Mapping[str, Any]:
         """A part of the schema with what it refers to, closer bounds before wider ones."""

@@ -116,12 +116,12 @@ def figures(source: Source, jobs: Jobs, count: int, choices: Sequence[int], proc
     """Figures of some choices on one source."""
     tried = origins(source, count)
     known = knowledge(source, jobs)
-    at_each = partial(_answers, source, jobs, known, choices)
+    at_minute = partial(_answers, source, jobs, known, choices)
     if processes > 1:
         with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
-            values = np.stack(list(pool.map(at_each, tried.tolist())), axis=2)
+            values = np.stack(list(pool.map(at_minute, tried.tolist())), axis=2)
     else:
-        values = np.stack([at_each(minute) for minute in tried.tolist()], axis=2)
+        values = np.stack([at_minute(minute) for minute in tried.tolist()], axis=2)
     for row, item in enumerate(known):
         for column, choice in enumerate(choices):
             yield from _figures(source, item.name, choice, tried, values[row, column])

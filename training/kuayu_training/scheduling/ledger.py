@@ -24,7 +24,7 @@ MONEY = 0.1
 """What all of the baseline's money counts beside all of its time: it is time that users wait for."""
 LARGE = 8
 """Devices from which on a job is large (SCH-003)."""
-LEAST_MONEY = 3e-5
+MIN_MONEY = 3e-5
 """Money for a second of work below which a baseline's counts as that much: with next to none all would be lost."""
 UNIT = 10.0
 """Rewards sum up to the gain times that, so that they are neither large nor small for the critic."""
@@ -40,7 +40,7 @@ class Baseline:
         active: Jobs that were there at each.
         periods: Seconds that jobs were there until the end, in all: of all jobs, and of large ones, (2,); those of all
             twice where none is large.
-        money: For bandwidth, in all; not below ``LEAST_MONEY`` for the work.
+        money: For bandwidth, in all; not below ``MIN_MONEY`` for the work.
     """
 
     instants: Floats
@@ -141,7 +141,7 @@ def play_baseline(scenario: Scenario, policy: Policy | None = None) -> Baseline:
     ledger.close(world)
     periods, money = ledger.totals(world)
     rows = np.array(ledger.rows)
-    least = LEAST_MONEY * float(world.outcome().work.sum())
+    least = MIN_MONEY * float(world.outcome().work.sum())
     return Baseline(rows[:, 0], rows[:, 1:3], rows[:, 3], periods, max(money, least))
 
 

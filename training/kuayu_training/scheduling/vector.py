@@ -31,7 +31,7 @@ from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_training.scheduling.core import batch, epoch_loop
 from kuayu_training.scheduling.core.layout import PARAMETERS, Floats, Tables
 from kuayu_training.scheduling.core.player import CompiledRule, constants, tables_of
-from kuayu_training.scheduling.ledger import LARGE, LEAST_MONEY, UNIT, gain
+from kuayu_training.scheduling.ledger import LARGE, MIN_MONEY, UNIT, gain
 from kuayu_training.scheduling.observation import BOUND, MAX_CANDIDATES, SEEN
 from kuayu_training.scheduling.scenarios import drawn
 
@@ -62,7 +62,7 @@ class PreparedWorld:
             them and large ones, and jobs that were there, (rows, 3).
         periods: Seconds that jobs were there in all, all of them and large ones, (2,); those of all twice where none is
             large.
-        money: For bandwidth, not below ``ledger.LEAST_MONEY`` for the work.
+        money: For bandwidth, not below ``ledger.MIN_MONEY`` for the work.
     """
 
     number: int
@@ -91,7 +91,7 @@ def prepared(number: int, scenario: Scenario) -> PreparedWorld:
             (*time_present(played, instant), float(played.state.clock["pending"][0] + played.state.clock["runs"][0]))
         )
     work = float(played.state.jobs["done"].sum())
-    money = max(float(played.money().sum()), LEAST_MONEY * work, 1e-9)
+    money = max(float(played.money().sum()), MIN_MONEY * work, 1e-9)
     return PreparedWorld(
         number,
         world,

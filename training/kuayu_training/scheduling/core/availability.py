@@ -2,8 +2,7 @@
 
 from kuayu.scheduling.availability import UNTOLD
 from kuayu_conformance.testbed.scheduling.core.layout import INF
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import MAX_RESERVATIONS
+from kuayu_training.scheduling.core.layout import MAX_RESERVATIONS, compiled
 
 
 @compiled
@@ -63,9 +62,9 @@ def open_pools(r):
     for pool in range(pools):
         begin[pool + 1] += begin[pool]
         spots[pool] = begin[pool]
-    owner, ends, its_pool, its_devices = r.share_of, r.ends, r.share_pool, r.share_devices
+    owner, ends, share_pool, share_devices = r.share_of, r.ends, r.share_pool, r.share_devices
     for number in range(e.shares):
-        pool, when = its_pool[number], ends[owner[number]]
+        pool, when = share_pool[number], ends[owner[number]]
         place = spots[pool]
         spots[pool] += 1
         while place > begin[pool] and until[place - 1] > when:
@@ -77,7 +76,7 @@ def open_pools(r):
         for spot in range(place):
             row[spot] = 0.0
         for spot in range(begin[pool], begin[pool + 1]):
-            many = min(its_devices[order[spot]], most - place)
+            many = min(share_devices[order[spot]], most - place)
             for _ in range(many):
                 row[place] = until[spot]
                 place += 1

@@ -4,7 +4,7 @@ from math import log1p
 
 from kuayu_conformance.testbed.scheduling.core import events
 from kuayu_training.scheduling.core import epoch_loop
-from kuayu_training.scheduling.core.handle import compiled
+from kuayu_training.scheduling.core.layout import compiled
 from kuayu_training.scheduling.core.network import see
 from kuayu_training.scheduling.core.scheduler import priority_order
 from kuayu_training.scheduling.core.snapshot import take_stock

@@ -5,7 +5,6 @@ from math import ceil, isfinite, isnan
 from kuayu.scheduling.candidates import MAX_POOLS
 from kuayu.scheduling.state import MIN_VALUE
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PERIODIC, PIPELINE, SYNCHRONOUS
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
@@ -19,6 +18,7 @@ from kuayu_training.scheduling.core.layout import (
     RUNS,
     SHRUNK,
     WAITS,
+    compiled,
 )
 from kuayu_training.scheduling.core.snapshot import checkpoint_money, checkpoint_seconds, stage
 from kuayu_training.scheduling.core.throughput import fast, longer_of, longer_unknown, restart, spread

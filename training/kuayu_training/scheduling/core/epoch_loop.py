@@ -3,8 +3,7 @@
 from kuayu.bench.reference import AGAIN
 from kuayu_conformance.testbed.scheduling.core import events
 from kuayu_training.scheduling.core import scheduler
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import MAX_LOOKED_AT, QUESTION
+from kuayu_training.scheduling.core.layout import MAX_LOOKED_AT, QUESTION, compiled
 from kuayu_training.scheduling.core.orders import obey
 
 ASKED = 100

@@ -2,8 +2,9 @@
 
 1. ``PARAMETERS`` are the constants of the rule, by the names of the modules of ``kuayu.scheduling`` that hold them; an
    array of them is part of the tables, so that each episode may have others.
-2. ``Tables`` is a tuple of arrays, as ``core.layout.State`` of the suite is; compiled functions never allocate, and
-   what may be too short is made anew in a longer array before an epoch is decided.
+2. ``Tables`` is a tuple of arrays, as ``core.layout.State`` of the suite is; compiled functions are given a handle of
+   it. They never allocate, and what may be too short is made anew in a longer array before an epoch is decided.
+3. ``compiled`` is how everything here is compiled.
 
 SI units: seconds, bits a second, bytes; work in device seconds of the reference device. Numbers of jobs, pools, domains
 and data sets are those of the world.
@@ -12,6 +13,9 @@ and data sets are those of the world.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
+from numba.core import types
+from numba.experimental import structref
 from numpy.typing import NDArray
 
 from kuayu.scheduling import candidates, preemption, scheduler
@@ -23,6 +27,9 @@ from kuayu_conformance.testbed.scheduling.law.terms import penalty as law_penalt
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Records = NDArray[Any]
+
+compiled = njit(cache=True, error_model="numpy")
+"""As NumPy does, a division by zero yields an infinite number or none."""
 
 _QUEUE, _RULE = QueuePolicy(), Rule()
 
@@ -77,7 +84,7 @@ PARAMETERS: dict[str, float] = {
     AREA,
     AGEING,
     PATIENCE,
-    LEAST_LENGTH,
+    MIN_LENGTH,
     RESERVATIONS,
     EAGER,
     GANG,
@@ -340,6 +347,26 @@ class Tables(NamedTuple):
     curve: Floats
     scratch: Numbers
     levels: Floats
+
+
+@structref.register
+class TablesType(types.StructRef):
+    """Type of a handle of tables."""
+
+
+class TablesHandle(structref.StructRefProxy):
+    """A handle of tables."""
+
+
+structref.define_boxing(TablesType, TablesHandle)
+structref.define_constructor(TablesHandle, TablesType, list(Tables._fields))
+structref.define_attributes(TablesType)
+
+
+@njit(cache=True)
+def tables_handle(tables: Tables) -> Any:
+    """A handle of tables."""
+    return TablesHandle(*tables)
 
 
 def penalties(sites: int) -> Floats:

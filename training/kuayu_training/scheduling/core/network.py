@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.scheduling.policy_network import BOUND, HIDDEN, LARGE, LAYERS, SEEN, SET, SPAN, TERABYTE
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import PARAMETERS, Floats
+from kuayu_training.scheduling.core.layout import PARAMETERS, Floats, compiled
 
 COUNT, CHOSEN = len(SEEN), len(SET)
 PLACES = np.array([list(PARAMETERS).index(name) for name in SET])

@@ -5,7 +5,6 @@ from math import isfinite, log, log1p, log2
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
@@ -17,6 +16,7 @@ from kuayu_training.scheduling.core.layout import (
     QUESTION,
     RUNS,
     WAITS,
+    compiled,
 )
 from kuayu_training.scheduling.observation import BOUND, FLOOR, LIMIT, MAX_CANDIDATES, SEEN
 
@@ -38,13 +38,13 @@ def pose(w, r, job):
     free = see(w, r, job)
     if e.seen < 2 or not free:
         return NO_QUESTION
-    least, first_held = regret_of_free(r), NONE
+    least, first_later = regret_of_free(r), NONE
     for place in range(e.seen - 1, -1, -1):
         if not r.now[r.question_rows[place]]:
-            first_held = place
+            first_later = place
     group = r.group[job]
     if now < r.waiting_until[group] and least >= r.refused[group] - MIN_REGRET_GAIN:
-        prefer(r, max(first_held, 0))
+        prefer(r, max(first_later, 0))
         return NO_QUESTION
     e.questions += 1
     return QUESTION

@@ -13,7 +13,6 @@ from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Split
 from kuayu_training.scheduling.core import epoch_loop
-from kuayu_training.scheduling.core.handle import tables_handle
 from kuayu_training.scheduling.core.layout import (
     EPOCH,
     LEVELS,
@@ -24,6 +23,7 @@ from kuayu_training.scheduling.core.layout import (
     Floats,
     Tables,
     penalties,
+    tables_handle,
 )
 from kuayu_training.scheduling.core.observation import COLUMNS
 from kuayu_training.scheduling.observation import MAX_CANDIDATES

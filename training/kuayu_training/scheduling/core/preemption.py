@@ -14,7 +14,6 @@ from kuayu.scheduling.availability import EPOCH as EPOCH_SECONDS
 from kuayu.scheduling.throughput import STARTING, STORAGE
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE
 from kuayu_training.scheduling.core.availability import admits, release, take
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
@@ -41,6 +40,7 @@ from kuayu_training.scheduling.core.layout import (
     RUNS,
     STOP,
     WAITS,
+    compiled,
 )
 from kuayu_training.scheduling.core.scoring import score_of
 from kuayu_training.scheduling.core.snapshot import stage, undisturbed

@@ -9,7 +9,6 @@ from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
 from kuayu_training.scheduling.core import preemption
 from kuayu_training.scheduling.core.availability import book, keep, open_pools, show, take
 from kuayu_training.scheduling.core.candidates import may_start, rows_of
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     AGEING,
     AREA,
@@ -18,10 +17,10 @@ from kuayu_training.scheduling.core.layout import (
     CROWD,
     EAGER,
     GANG,
-    LEAST_LENGTH,
     LOOKED_AT,
     MAX_LOOKED_AT,
     MAX_TRIES,
+    MIN_LENGTH,
     NO_QUESTION,
     PATIENCE,
     QUESTION,
@@ -29,6 +28,7 @@ from kuayu_training.scheduling.core.layout import (
     RUNS,
     START,
     WAITS,
+    compiled,
 )
 from kuayu_training.scheduling.core.network import set_constants
 from kuayu_training.scheduling.core.observation import pose, take_answer
@@ -55,7 +55,7 @@ def priority_order(w, r):
     e, now, p = r.epoch[0], w.clock[0].now, r.parameters
     pending, order, key, overdue, listed = w.pending, r.order, r.key, r.overdue, r.listed
     records, best, left, used = w.jobs, r.best, r.left, r.used
-    area, ageing, patience, least = p[AREA], p[AGEING], p[PATIENCE], p[LEAST_LENGTH]
+    area, ageing, patience, least = p[AREA], p[AGEING], p[PATIENCE], p[MIN_LENGTH]
     for place in range(e.waiting):
         job = pending[place]
         requested = float(records[job].requested)

@@ -4,7 +4,6 @@ from math import isfinite
 
 from kuayu.scheduling.scoring import MARGIN, TIE_BREAK_PER_SECOND
 from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
@@ -19,6 +18,7 @@ from kuayu_training.scheduling.core.layout import (
     WEIGHT_COMMUNICATION,
     WEIGHT_PERIOD,
     WEIGHT_UTILISATION,
+    compiled,
 )
 
 

@@ -14,8 +14,7 @@ from kuayu.scheduling.state import MAX_WEIGHT, MIN_VALUE
 from kuayu.scheduling.throughput import PRIOR
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, RUNNING, SAVING
 from kuayu_conformance.testbed.scheduling.core.network import hopes
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import LEVELS
+from kuayu_training.scheduling.core.layout import LEVELS, compiled
 from kuayu_training.scheduling.core.throughput import fast
 
 _BITS = 8.0

@@ -4,7 +4,7 @@ from math import isfinite
 
 from kuayu.scheduling.throughput import BITS, MICRO_BATCHES, OVERLAP, STARTING, STORAGE
 from kuayu_conformance.testbed.scheduling.core.layout import INF, PERIODIC, PIPELINE
-from kuayu_training.scheduling.core.handle import compiled
+from kuayu_training.scheduling.core.layout import compiled
 
 
 @compiled
