@@ -141,7 +141,7 @@ def decisions(seed: str, rounds: int) -> Iterator[Figure]:
 
 def asked(seed: str, rounds: int) -> Iterator[Figure]:
     """Asked decisions a second of the vectorised environment."""
-    env = VectorSchedulingEnv(WORLDS, seed, kept=WORLDS)
+    env = VectorSchedulingEnv(WORLDS, seed, reused=WORLDS)
     env.prepare()
     env.reset(seed=0)
     first = np.zeros(WORLDS, dtype=np.int64)

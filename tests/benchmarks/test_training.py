@@ -52,7 +52,7 @@ def test_decisions_are_asked_for_in_worlds_side_by_side(measure: Measurement) ->
     """The rule's first candidate is answered; scenarios are prepared beforehand, and begin anew as they end."""
     from kuayu_training.scheduling.vector import VectorSchedulingEnv
 
-    env = VectorSchedulingEnv(WORLDS, "speed", kept=WORLDS)
+    env = VectorSchedulingEnv(WORLDS, "speed", reused=WORLDS)
     env.prepare()
     env.reset(seed=0)
     first = np.zeros(WORLDS, dtype=np.int64)

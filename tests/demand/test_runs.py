@@ -8,7 +8,7 @@ import pytest
 
 from kuayu.demand.experience import Experience, learn
 from kuayu.demand.strategy import Recompute, Sharding
-from kuayu_training.demand import judging
+from kuayu_training.demand import judgement
 from kuayu_training.demand.report import report, tables
 from kuayu_training.demand.runs import TABLE, Run, Unusable, folder, read, run
 
@@ -96,18 +96,18 @@ def test_no_source_is_predicted_by_a_law_that_has_seen_it(runs: list[Run], monke
         seen.append(set(sources))
         return learn(trainings, needed, measured, sources)
 
-    monkeypatch.setattr(judging, "learn", watch)
-    judged = judging.leave_out(runs[::7], lambda each: each.source)
+    monkeypatch.setattr(judgement, "learn", watch)
+    judged = judgement.leave_out(runs[::7], lambda each: each.source)
     sources = {each.source for each in judged.runs}
     left = [sources - each for each in seen]
     assert left == [{name} for name in dict.fromkeys(each.source for each in judged.runs)]
 
 
 def test_the_law_beats_a_constant_utilisation_on_unseen_sources(runs: list[Run]) -> None:
-    judged = judging.leave_out(runs, lambda each: each.source)
+    judged = judgement.leave_out(runs, lambda each: each.source)
     known = np.array([each.known and each.kind == "dense" for each in judged.runs])
     mine, theirs = (
-        judging.errors(guess, judged.measured)[known].mean() for guess in (judged.predicted, judged.yardstick)
+        judgement.errors(guess, judged.measured)[known].mean() for guess in (judged.predicted, judged.baseline)
     )
     assert mine < theirs / 2
 
@@ -121,7 +121,7 @@ def test_the_report_tells_every_kind_and_can_be_shown(runs: list[Run]) -> None:
 def test_layouts_in_the_measured_order_have_a_tau_of_one() -> None:
     one = run(ROW | {"step_time_s": "20"}, 1)
     two = run(ROW | {"step_time_s": "30", "other_parallel": "mbs=1;recompute=full"}, 2)
-    (found,) = judging.ranked([one, two], np.array([2.0, 3.0]))
+    (found,) = judgement.ranked([one, two], np.array([2.0, 3.0]))
     assert (round(found.tau, 9), found.right, found.pairs, found.regret) == (1, 1, 1, 0)
-    (turned,) = judging.ranked([one, two], np.array([3.0, 2.0]))
+    (turned,) = judgement.ranked([one, two], np.array([3.0, 2.0]))
     assert (round(turned.tau, 9), turned.right, round(turned.regret, 9)) == (-1, 0, 0.5)

@@ -9,8 +9,8 @@ import pytest
 from kuayu_conformance.testbed.transfers.shard_policies import ON_DEMAND, ONE_AHEAD, Static
 from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, RATIOS, Run, draw
 from kuayu_training.resilience import collectives_compare, shards_compare
+from kuayu_training.resilience.shards_compare import InOrder, planned
 from kuayu_training.resilience.shards_measured import ratios
-from kuayu_training.resilience.shards_policies import InOrder, planned
 
 SEED = 1003
 NAME = f"comparison/{SEED}"

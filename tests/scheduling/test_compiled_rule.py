@@ -30,7 +30,7 @@ from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import Split
 from kuayu_conformance.testbed.scheduling.windows import play_window
-from kuayu_training.scheduling.core import candidates, layout, playing, scheduler
+from kuayu_training.scheduling.core import candidates, epoch_loop, layout, scheduler
 from kuayu_training.scheduling.core.network import flat
 from kuayu_training.scheduling.core.player import CompiledRule, constants
 
@@ -127,7 +127,7 @@ def by_compiled(rule: CompiledRule) -> list[Made]:
 def test_it_gives_the_orders_of_the_reference_epoch_by_epoch(family: str) -> None:
     rule, count = CompiledRule(), 0
     for epoch, found in epochs(made(family, 2.0), rule):
-        playing.decide(epoch.world.handle, rule.handle)
+        epoch_loop.decide(epoch.world.handle, rule.handle)
         assert by_compiled(rule) == by_reference(epoch.world, found), epoch.view.now
         count += len(found)
     assert count > 50
@@ -138,7 +138,7 @@ def test_it_does_where_hundreds_wait_and_others_have_to_make_room(family: str, l
     rule = CompiledRule()
     went = 0
     for epoch, found in epochs(made(family, 4.0, load=load), rule):
-        playing.decide(epoch.world.handle, rule.handle)
+        epoch_loop.decide(epoch.world.handle, rule.handle)
         told = by_compiled(rule)
         assert told == by_reference(epoch.world, found), epoch.view.now
         went += sum(what == "goes on" for what, *_ in told)
@@ -156,7 +156,7 @@ def test_a_network_sets_the_same_constants_and_the_same_orders_follow(family: st
     }
     network, rule, count, moneys = PolicyNetwork.of(weights), CompiledRule(network=flat(weights)), 0, set()
     for epoch, found in epochs(made(family, 3.0, load=1.3), rule, network=network):
-        playing.decide(epoch.world.handle, rule.handle)
+        epoch_loop.decide(epoch.world.handle, rule.handle)
         assert rule.tables is not None
         np.testing.assert_allclose(rule.tables.seen, seen(epoch.snapshot), rtol=1e-9, atol=1e-12)
         by, queue = network.constants(epoch.snapshot)
@@ -174,7 +174,7 @@ def test_it_spreads_jobs_that_no_domain_can_hold_as_the_reference_does() -> None
     rule, spread = CompiledRule(), 0
     its = made("giant", 4.0, load=0.2)
     for epoch, found in epochs(its, rule):
-        playing.decide(epoch.world.handle, rule.handle)
+        epoch_loop.decide(epoch.world.handle, rule.handle)
         told = by_compiled(rule)
         assert told == by_reference(epoch.world, found), epoch.view.now
         spread += sum(len(holding) > 1 for _, _, holding, _, _ in told)
@@ -186,11 +186,11 @@ def test_its_constants_count_as_those_of_the_reference_do() -> None:
     differ = 0
     plain = CompiledRule()
     for epoch, found in epochs(made("reference", 3.0, load=1.2), changed, Rule(money=40.0, doubt=1.5)):
-        playing.decide(epoch.world.handle, changed.handle)
+        epoch_loop.decide(epoch.world.handle, changed.handle)
         told = by_compiled(changed)
         assert told == by_reference(epoch.world, found)
         plain.meet(epoch.world)
-        playing.decide(epoch.world.handle, plain.handle)
+        epoch_loop.decide(epoch.world.handle, plain.handle)
         differ += told != by_compiled(plain)
     assert differ
 

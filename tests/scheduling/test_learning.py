@@ -25,12 +25,12 @@ from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES
 from kuayu_conformance.testbed.scheduling.windows import play_window
 from kuayu_training.scheduling import scheduler
-from kuayu_training.scheduling.comparing import Compared, compared
+from kuayu_training.scheduling.comparison import PolicyComparison, compared
 from kuayu_training.scheduling.core.layout import PARAMETERS
 from kuayu_training.scheduling.core.player import CompiledRule, constants
-from kuayu_training.scheduling.desk import ASKED_AGAIN, Desk
+from kuayu_training.scheduling.driver import ASKED_AGAIN, EnvironmentDriver
 from kuayu_training.scheduling.env import SchedulingEnv
-from kuayu_training.scheduling.ledger import LARGE, MONEY, UNIT, Ledger, beside, yardstick
+from kuayu_training.scheduling.ledger import LARGE, MONEY, UNIT, Ledger, beside, play_baseline
 from kuayu_training.scheduling.scenarios import LARGER, LEARNED, STRANGE, TUNED, drawn
 from kuayu_training.scheduling.tuning import GROUPS, TUNED_CONSTANTS, changed, tune
 from kuayu_training.scheduling.windows import Figures, Window
@@ -52,7 +52,7 @@ def weights(seed: int) -> dict[str, np.ndarray]:
     from kuayu_training.scheduling.vector import VectorConstantsEnv
 
     torch.manual_seed(seed)
-    worlds = Worlds(VectorConstantsEnv(1, kept=1, scenarios=short))
+    worlds = Worlds(VectorConstantsEnv(1, reused=1, scenarios=short))
     return Policy(worlds.observation_space, worlds.action_space, lambda _: 1e-3, ortho_init=False).weights()
 
 
@@ -63,7 +63,7 @@ def test_the_network_sets_the_same_in_numpy_and_in_pytorch() -> None:
     from kuayu_training.scheduling.vector import VectorConstantsEnv
 
     torch.manual_seed(3)
-    worlds = Worlds(VectorConstantsEnv(1, kept=1, scenarios=short))
+    worlds = Worlds(VectorConstantsEnv(1, reused=1, scenarios=short))
     policy = Policy(worlds.observation_space, worlds.action_space, lambda _: 1e-3, ortho_init=False)
     served = PolicyNetwork.of(policy.weights())
     for number in range(8):
@@ -118,27 +118,27 @@ def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
             np.testing.assert_allclose(ours[waiting], theirs[waiting], rtol=1e-9, err_msg=name)
             np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-9, err_msg=name)
         for name in ("rate", "ready", "devices"):
-            ours, theirs = getattr(snapshot.held, name), getattr(told.held, name)
+            ours, theirs = getattr(snapshot.holdings, name), getattr(told.holdings, name)
             np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-6, atol=2e-3, err_msg=name)
         ours, theirs = snapshot.staging[0][waiting], told.staging[0][waiting]
         np.testing.assert_allclose(np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-6, atol=1e-3)
         world.obey(ReferencePolicy().decide(view))
 
 
-def test_a_desk_that_is_always_answered_as_the_rule_would_decides_as_the_rule_does() -> None:
+def test_a_driver_that_is_always_answered_as_the_rule_would_decides_as_the_rule_does() -> None:
     """But for half an hour after a job has chosen to wait: it is not asked again so soon."""
-    world, desk, scenes, asked, patient = short(1).world(), Desk(), Snapshots(), 0, 0.0
+    world, driver, scenes, asked, patient = short(1).world(), EnvironmentDriver(), Snapshots(), 0, 0.0
     while (view := world.advance(2 * HOUR)) is not None:
         snapshot, _ = scenes.of(view)
-        question = desk.open(view)
+        question = driver.open(view)
         while question is not None:
             asked += 1
             if not question.seen[0, 0] > 0.0:
                 patient = view.now + ASKED_AGAIN
-            question = desk.answer(0)
+            question = driver.answer(0)
         starts = sum(attempt.starts for attempt in decide(snapshot).attempts)
-        assert desk.orders or not starts or view.now < patient
-        world.obey(desk.orders)
+        assert driver.orders or not starts or view.now < patient
+        world.obey(driver.orders)
     assert asked
 
 
@@ -150,7 +150,7 @@ def test_gymnasium_finds_nothing_wrong_with_the_environment() -> None:
     check_env(gymnasium.make(name, scenarios=short).unwrapped, skip_render_check=True)
 
 
-def test_rewards_sum_up_to_the_gain_over_the_yardstick() -> None:
+def test_rewards_sum_up_to_the_gain_over_the_baseline() -> None:
     its = short(2)
     env = SchedulingEnv(scenarios=lambda _: its)
     env.reset()
@@ -159,7 +159,7 @@ def test_rewards_sum_up_to_the_gain_over_the_yardstick() -> None:
         assert env.action_masks()[0]
         _, reward, done, _, _ = env.step(np.int64(0))
         total += reward
-    measure = yardstick(its)
+    measure = play_baseline(its)
     (every, large), money = Ledger(its).totals(env._world)  # noqa: SLF001 - of what it has just played
     time = 0.5 * (every / measure.periods[0] + large / measure.periods[1])
     assert total == pytest.approx(UNIT * (1.0 - time + MONEY * (1.0 - money / measure.money)), abs=1e-6)
@@ -167,12 +167,12 @@ def test_rewards_sum_up_to_the_gain_over_the_yardstick() -> None:
 
 def test_b3c_gains_nothing_over_itself() -> None:
     its = short(3)
-    measure = yardstick(its)
+    measure = play_baseline(its)
     assert beside(its, measure, WeighedCompletion())[:2] == (1.0, 1.0)
     assert measure.by(its.timing.horizon) == pytest.approx(measure.periods, rel=0.05)
 
 
-def test_a_yardstick_counts_the_time_of_large_jobs_apart() -> None:
+def test_a_baseline_counts_the_time_of_large_jobs_apart() -> None:
     """The ledger sums up who is there while time passes; the record says from when to when each job was."""
     its = short(3)
     world, until = its.world(), its.timing.horizon
@@ -181,7 +181,7 @@ def test_a_yardstick_counts_the_time_of_large_jobs_apart() -> None:
     large = {job.name for job in its.workload.jobs if job.requested >= LARGE}
     expected = sum(there.values()), sum(seconds for name, seconds in there.items() if name in large)
     assert 0.0 < expected[1] < expected[0]
-    assert yardstick(its).periods == pytest.approx(expected)
+    assert play_baseline(its).periods == pytest.approx(expected)
 
 
 @pytest.mark.slow
@@ -244,7 +244,7 @@ def test_policies_are_compared_by_sums_and_bounded_by_the_jackknife() -> None:
     ],
 )
 def test_a_network_ships_by_a_rule_that_was_set_before(over: list[float], most: list[float], *, ships: bool) -> None:
-    row = Compared(scheduler.TOGETHER, 60, [600, 90], 0.0, {}, {}, {"network": over}, {"network": most})
+    row = PolicyComparison(scheduler.TOGETHER, 60, [600, 90], 0.0, {}, {}, {"network": over}, {"network": most})
     assert scheduler.ships([row]) is ships
 
 

@@ -125,7 +125,7 @@ def test_what_was_given_comes_back_and_is_named_as_the_request_names_it() -> Non
     place = allocator([8, 8])
     (assignment,) = place.pack([Gang(0, 12, HEAVY)])
     assert assignment is not None
-    named = place.wire(0, assignment)
+    named = place.named(0, assignment)
     assert named == [{"node": "n0", "devices": 8}, {"node": "n1", "devices": 4}]
     assert place.assignment(0, named) == assignment
     place.give_back(0, assignment)
@@ -194,10 +194,10 @@ def test_of_gangs_alike_the_one_that_communicates_more_is_never_farther(
     free, switch, gangs = case
     alike = [Gang(0, size, gang.traffic) for gang in gangs]
     place = allocator(free, switch)
-    seated = [
+    placed = [
         (gang, assignment) for gang, assignment in zip(alike, place.pack(alike), strict=True) if assignment is not None
     ]
-    ranked = sorted(seated, key=lambda each: -each[0].traffic)
+    ranked = sorted(placed, key=lambda each: -each[0].traffic)
     distances = [(gang.traffic, place.distance(0, assignment)) for gang, assignment in ranked]
     assert all(near <= far for (more, near), (less, far) in pairwise(distances) if more > less)
 

@@ -23,7 +23,7 @@ def small(number: int) -> Scenario:
 
 
 def test_it_asks_what_the_environment_for_one_world_asks() -> None:
-    one, many = SchedulingEnv(scenarios=small), VectorSchedulingEnv(1, kept=3, scenarios=small)
+    one, many = SchedulingEnv(scenarios=small), VectorSchedulingEnv(1, reused=3, scenarios=small)
     chance = np.random.default_rng(7)
     seen, info = one.reset(seed=0)
     others, _ = many.reset(seed=info["scenario"])
@@ -43,10 +43,10 @@ def test_it_asks_what_the_environment_for_one_world_asks() -> None:
 
 
 def test_worlds_do_not_depend_on_those_beside_them() -> None:
-    together = VectorSchedulingEnv(3, kept=3, scenarios=small)
+    together = VectorSchedulingEnv(3, reused=3, scenarios=small)
     together.reset(seed=0)
     rows = np.zeros(3, dtype=np.int64)
-    alone = [VectorSchedulingEnv(1, kept=3, scenarios=small) for _ in range(3)]
+    alone = [VectorSchedulingEnv(1, reused=3, scenarios=small) for _ in range(3)]
     for place, env in enumerate(alone):
         env.reset(seed=place)
     for _ in range(20):
@@ -62,7 +62,7 @@ def test_worlds_do_not_depend_on_those_beside_them() -> None:
 
 
 def test_rewards_sum_up_to_the_gain_and_another_scenario_follows() -> None:
-    env = VectorSchedulingEnv(2, kept=3, scenarios=small)
+    env = VectorSchedulingEnv(2, reused=3, scenarios=small)
     seen, _ = env.reset(seed=0)
     assert env.observation_space.contains(seen)
     sums, ended = np.zeros(2), {}
@@ -81,7 +81,7 @@ def test_rewards_sum_up_to_the_gain_and_another_scenario_follows() -> None:
 
 
 def test_constants_that_ship_gain_nothing_over_themselves() -> None:
-    env = VectorConstantsEnv(2, kept=2, scenarios=small)
+    env = VectorConstantsEnv(2, reused=2, scenarios=small)
     seen, _ = env.reset(seed=0)
     assert env.observation_space.contains(seen)
     sums, steps = np.zeros(2), 0
@@ -115,7 +115,7 @@ def test_scenarios_come_a_few_times_each_and_never_again() -> None:
 
 
 def test_other_constants_lead_elsewhere() -> None:
-    env = VectorConstantsEnv(1, kept=1, scenarios=small, names=("doubt", "money"))
+    env = VectorConstantsEnv(1, reused=1, scenarios=small, names=("doubt", "money"))
     env.reset(seed=0)
     gained = None
     while gained is None:

@@ -44,7 +44,9 @@ def rule(
     output: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write what was found to.", file_okay=False)],
     generations: Annotated[int, typer.Option(metavar="N", min=1, help="Generations of the search.")] = 24,
     windows: Annotated[int, typer.Option(metavar="N", min=1, help="Windows of each source in a generation.")] = 8,
-    held: Annotated[int, typer.Option(metavar="N", min=2, help="Windows of each source to compare in.")] = 64,
+    held_out: Annotated[
+        int, typer.Option("--held", metavar="N", min=2, help="Windows of each source to compare in.")
+    ] = 64,
     workers: Annotated[str, typer.Option(metavar="N|ADDRESS", help=f"Who plays windows: {USAGE}.")] = "2",
     apart: Annotated[  # noqa: FBT002 - a flag of the command
         bool, typer.Option("--apart", help="Compare groups of what was found before, and what ships.")
@@ -59,9 +61,9 @@ def rule(
     if apart:
         if not (output / tuning.FILE).is_file():
             raise typer.BadParameter(f"there is no {tuning.FILE} in {output}: tune first, without --apart")
-        _shown(lambda progress: tuning.apart(seed, output, held, workers, progress))
+        _shown(lambda progress: tuning.apart(seed, output, held_out, workers, progress))
         return
-    _shown(lambda progress: tuning.tune(seed, output, generations, windows, held, workers, progress))
+    _shown(lambda progress: tuning.tune(seed, output, generations, windows, held_out, workers, progress))
 
 
 @app.command()
@@ -74,7 +76,9 @@ def scheduler(
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Half hours that each learns from.")] = 160_000,
     looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 6,
     looking: Annotated[int, typer.Option(metavar="N", min=1, help="Windows of each source for each point.")] = 12,
-    held: Annotated[int, typer.Option(metavar="N", min=2, help="Windows of each kind to compare the best in.")] = 24,
+    held_out: Annotated[
+        int, typer.Option("--held", metavar="N", min=2, help="Windows of each kind to compare the best in.")
+    ] = 24,
     workers: Annotated[str, typer.Option(metavar="N|ADDRESS", help=f"Who trains and plays: {USAGE}.")] = "2",
 ) -> None:
     """Train the network that sets the rule's constants, by PPO in worlds of the suite, and write its weights.
@@ -83,7 +87,7 @@ def scheduler(
     """
     from kuayu_training.scheduling.scheduler import Budget, train
 
-    _shown(lambda progress: train(seed, output, Budget(seeds, steps, looks, looking, held, workers), progress))
+    _shown(lambda progress: train(seed, output, Budget(seeds, steps, looks, looking, held_out, workers), progress))
 
 
 def _shown(training: Callable[[Callable[[str, float], None]], list[Path]]) -> None:

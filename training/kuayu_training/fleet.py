@@ -85,7 +85,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Ranges from which the parameters of hardware, jobs and troubles are drawn, uniformly.
+    """Ranges from which the parameters of hardware, jobs and faults are drawn, uniformly.
 
     Attributes:
         noise: Relative noise of a sample.
@@ -100,7 +100,7 @@ class Region:
         drift: Amplitude of slow changes of load.
         variation: Standard deviation between members of one family, lasting and passing.
         family: Members of a family.
-        dwell: Seconds for which a trouble lasts.
+        dwell: Seconds for which a fault lasts.
     """
 
     noise: Range = (0.008, 0.06)
@@ -130,33 +130,33 @@ def fleet(random: np.random.Generator, region: Region, sizes: list[int], period:
     domains, nodes = len(sizes), sum(sizes)
     of = np.repeat(np.arange(domains), sizes)
 
-    def each(low: float, high: float) -> Instants:
+    def drawn(low: float, high: float) -> Instants:
         return random.uniform(low, high, domains)[of]
 
     def some(share: float) -> Flags:
         return (random.random(domains) < share)[of]
 
     devices = random.choice([1, 2, 4, 8, 8, 8, 16], domains)[of]
-    highest = devices * each(120, 900)
-    idle = highest * each(*region.idle_power) * random.uniform(0.93, 1.07, nodes)
+    highest = devices * drawn(120, 900)
+    idle = highest * drawn(*region.idle_power) * random.uniform(0.93, 1.07, nodes)
     working = (highest - idle) * random.uniform(0.95, 1.05, nodes)
     periods = random.choice(PERIODS, domains)[of] if period is None else np.full(nodes, period)
-    late = random.random(nodes) < each(0.0, 0.08)
+    late = random.random(nodes) < drawn(0.0, 0.08)
     return Fleet(
         domain=of,
         domains=domains,
         devices=devices,
         idle_power=idle,
         working_power=working,
-        waiting_power=working * each(*region.waiting_power),
-        capacity=devices * each(16e9, 192e9),
-        noise=each(*region.noise) * random.uniform(0.8, 1.25, nodes),
-        utilisation_noise=each(0.0, 0.03),
+        waiting_power=working * drawn(*region.waiting_power),
+        capacity=devices * drawn(16e9, 192e9),
+        noise=drawn(*region.noise) * random.uniform(0.8, 1.25, nodes),
+        utilisation_noise=drawn(0.0, 0.03),
         utilisation_step=random.choice(UTILISATION_STEPS, domains)[of],
         power_step=random.choice(POWER_STEPS, domains)[of],
         pipe_step=random.choice(PIPE_STEPS, domains)[of],
-        band=np.where(some(STILL), each(0.03, 0.25), 0.0),
-        cap=np.where(some(CAPPED), each(0.3, 0.9), np.inf),
+        band=np.where(some(STILL), drawn(0.03, 0.25), 0.0),
+        cap=np.where(some(CAPPED), drawn(0.3, 0.9), np.inf),
         renewed=random.choice(RENEWED, domains)[of] if period is None else np.ones(nodes, np.intp),
         frozen=some(0.3),
         shown=_shown(random, domains)[:, of],
@@ -165,7 +165,7 @@ def fleet(random: np.random.Generator, region: Region, sizes: list[int], period:
         standing=some(0.5),
         period=periods.astype(np.intp),
         phase=random.integers(0, 1 << 16, nodes),
-        gaps=np.where(some(0.7), each(0.0, 0.02), 0.0),
+        gaps=np.where(some(0.7), drawn(0.0, 0.02), 0.0),
         delay=np.where(late, random.integers(1, LATEST - 1, nodes), 0) + some(0.2),
     )
 
@@ -189,23 +189,23 @@ class Post:
         self, second: int, values: Instants, state: "np.ndarray[tuple[int], np.dtype[np.int8]]", answers: Flags
     ) -> Flags:
         """Send this second's samples with the truth of the moment; returns which nodes have a newer sample."""
-        made = self._fleet
+        fleet = self._fleet
         slot = second % (LATEST + 1)
-        begins = self._random.random(len(made.gaps)) < made.gaps / made.period
-        ends = second + made.period * self._random.integers(1, 4, len(made.gaps))
+        begins = self._random.random(len(fleet.gaps)) < fleet.gaps / fleet.period
+        ends = second + fleet.period * self._random.integers(1, 4, len(fleet.gaps))
         self._lost_until = np.where(begins & (second >= self._lost_until), ends, self._lost_until)
-        sampled = ((second + made.phase) % made.period == 0) & answers & (second >= self._lost_until)
-        late = np.where(made.delay > 1, self._random.integers(0, made.delay + 1), made.delay)
+        sampled = ((second + fleet.phase) % fleet.period == 0) & answers & (second >= self._lost_until)
+        late = np.where(fleet.delay > 1, self._random.integers(0, fleet.delay + 1), fleet.delay)
         self._values[slot], self._state[slot] = values, state
         self._due[slot] = np.where(sampled, second + late, np.inf)
         fresh = np.zeros(len(sampled), bool)
         for age in range(min(LATEST, second), -1, -1):
-            at = (second - age) % (LATEST + 1)
-            here = self._due[at] <= second
-            self._due[at][here] = np.inf
-            self.arrived[here] = second
-            newer = here & ~(self.observed >= second - age)
-            self.values[newer], self.state[newer] = self._values[at][newer], self._state[at][newer]
+            sent = (second - age) % (LATEST + 1)
+            due = self._due[sent] <= second
+            self._due[sent][due] = np.inf
+            self.arrived[due] = second
+            newer = due & ~(self.observed >= second - age)
+            self.values[newer], self.state[newer] = self._values[sent][newer], self._state[sent][newer]
             self.observed[newer] = second - age
             fresh |= newer
         return fresh
@@ -286,7 +286,7 @@ class Jobs:
         )
         blocking = random.random(count) < 0.12
         zeros = np.zeros(count)
-        made = cls(
+        jobs = cls(
             kind=kind,
             alone=sizes == 1,
             keeps=random.random(count) < np.where(sizes == 1, *KEEPS),
@@ -319,8 +319,8 @@ class Jobs:
             ready=zeros.copy(),
             loading=zeros.copy(),
         )
-        made._change(random, region, np.ones(count, bool))
-        return made
+        jobs._change(random, region, np.ones(count, bool))
+        return jobs
 
     def begin(self, random: np.random.Generator, region: Region, second: int, which: Flags) -> None:
         """Let some groups load what they work on before they work; some of them another job than before."""
@@ -359,13 +359,13 @@ class Jobs:
     def step(self, random: np.random.Generator, region: Region, second: int) -> Instants:
         """Let a second pass; returns the factors of utilisation, pipe, memory bandwidth and flow, (4, groups)."""
         count = len(self.kind)
-        turn = second >= self.until
-        self.working ^= turn
-        self.begin(random, region, second, turn & self.working)
+        switches = second >= self.until
+        self.working ^= switches
+        self.begin(random, region, second, switches & self.working)
         lasts = np.where(self.working, random.uniform(40, 400, count), random.uniform(10, 60, count))
         spell = np.exp(random.uniform(np.log(4), np.log(80), count))
         lasts = np.where(self.keeps & self.alone, spell, lasts)
-        self.until = np.where(turn, second + lasts, self.until)
+        self.until = np.where(switches, second + lasts, self.until)
         change = second >= self.phase_until
         other = np.where(self.alone, random.choice(OF_ONE, count), random.integers(1, len(PHASES), count))
         other = np.where(self.phase == 0, other, 0)
@@ -395,7 +395,7 @@ class Jobs:
 NONE, SLOW_CLOCK, SLOW_HOST, SLOW_MEMORY, SLOW_DEVICE, SLOW_LINK, FAULTS, PART_LOST, DEAD, STUCK, AWAY, LEFT = range(12)
 """Causes: clock, host or memory slower, one device or the network card slow, faults mended, devices missing; hung with
 nothing, or with an odd utilisation that stands still; silent; and a member that is no longer needed, which is no
-trouble."""
+fault."""
 
 CAUSES = (
     "none",
@@ -419,7 +419,7 @@ IDLE_CHANCE = 0.004
 """Chance by second that something befalls a node that does not work; idle nodes have nothing to do with each other."""
 
 WORSE = 0.3
-"""Share of the troubles that end in a worse one."""
+"""Share of the faults that end in a worse one."""
 
 STUCK_BUSY = 0.6
 """Share of the kernels that never end which keep all accelerators of the node busy, as their utilisation shows."""
@@ -434,11 +434,11 @@ SETTLING = 12
 """Seconds of work before which slowness cannot be told, since nothing is usual yet."""
 
 TELLING = np.array([0.0, 0.1, 0.1, 0.7, 0.3, 0.4, 1.0, 0.1, 0.0, 0.0, 0.0, 0.0])
-"""Share of the troubles of each cause that show mended faults while they last, such as errors of memory or links."""
+"""Share of the faults of each cause that show mended faults while they last, such as errors of memory or links."""
 
 
 @dataclass(slots=True)
-class Troubles:
+class InjectedFaults:
     """What befalls each node now; one value for each node."""
 
     cause: Places
@@ -455,8 +455,8 @@ class Troubles:
     withheld: Instants
 
     @classmethod
-    def none(cls, nodes: int) -> "Troubles":
-        """No trouble anywhere."""
+    def none(cls, nodes: int) -> "InjectedFaults":
+        """No fault anywhere."""
         names = ("since", "until", "speed", "power", "odd", "rate", "burst", "lost", "withheld")
         return cls(
             cause=np.zeros(nodes, np.intp),
@@ -475,7 +475,7 @@ class Troubles:
         works: Flags,
         visible: Flags,
     ) -> None:
-        """End what is over, and let new troubles befall nodes: of those that work together mostly one at a time.
+        """End what is over, and let new faults befall nodes: of those that work together mostly one at a time.
 
         Args:
             random: Source of chance.
@@ -530,13 +530,13 @@ class Troubles:
         self.lost[rows] = np.where(random.random(count) < 0.5, 0.06, random.uniform(0.05, 0.8, count))
         silent_link = (self.cause[rows] == SLOW_LINK) & ~visible[2, rows]
         self.tells[rows] = (random.random(count) < TELLING[self.cause[rows]]) | silent_link
-        told = visible[0, rows] & (self.burst[rows] > 0)
-        freed = (told | (self.cause[rows] == STUCK)) & (random.random(count) < 0.15)
+        reported = visible[0, rows] & (self.burst[rows] > 0)
+        freed = (reported | (self.cause[rows] == STUCK)) & (random.random(count) < 0.15)
         self.holds[rows] = working & ~freed
         self.withheld[rows] = np.where(random.random(count) < 0.4, random.uniform(0, 15, count), np.inf)
 
     def _worsen(self, random: np.random.Generator, over: Flags, second: int, region: Region) -> None:
-        """Let some troubles of work end in a worse one: what is mended again and again is not mended in the end."""
+        """Let some faults of work end in a worse one: what is mended again and again is not mended in the end."""
         worse = over & np.isin(self.cause, (*SLOW, FAULTS, PART_LOST)) & (random.random(len(over)) < WORSE)
         count = int(worse.sum())
         self.cause[worse] = random.choice((DEAD, STUCK, AWAY), count, p=(0.5, 0.3, 0.2))
@@ -581,20 +581,20 @@ class Troubles:
         Who hangs alone with nothing that counts it shows what a rest with its memory held shows, and is idle.
         """
         works = works & (self.cause != LEFT)
-        found = np.where(works, states.BUSY, states.IDLE)
+        state = np.where(works, states.BUSY, states.IDLE)
         waited_for = (jobs.kind == SYNCHRONOUS)[group]
         slow = np.isin(self.cause, SLOW) & ~(hung[group] & waited_for)
-        found = np.where(slow & works, np.where(waited_for, states.STRAGGLING, states.DEGRADED), found)
-        found = np.where(np.isin(self.cause, (FAULTS, PART_LOST)), states.DEGRADED, found)
-        found = np.where(np.isin(self.cause, STOPPED), states.FAULTY, found)
-        found = np.where((self.cause == DEAD) & (self.burst == 0) & ~waited_for, states.IDLE, found)
-        return np.where(self.cause == AWAY, states.OFFLINE, found).astype(np.int8)
+        state = np.where(slow & works, np.where(waited_for, states.STRAGGLING, states.DEGRADED), state)
+        state = np.where(np.isin(self.cause, (FAULTS, PART_LOST)), states.DEGRADED, state)
+        state = np.where(np.isin(self.cause, STOPPED), states.FAULTY, state)
+        state = np.where((self.cause == DEAD) & (self.burst == 0) & ~waited_for, states.IDLE, state)
+        return np.where(self.cause == AWAY, states.OFFLINE, state).astype(np.int8)
 
     def missing_share(self, devices: Places) -> Instants:
         """Share of the accelerators that are there."""
         lost = np.clip(np.round(self.lost * devices), 1, np.maximum(devices - 1, 1)) / devices
-        there = np.where(self.cause == PART_LOST, 1 - np.where(devices > 1, lost, 0.0), 1.0)
-        return np.where((self.cause == DEAD) & (self.odd < 0.15), 1 - np.minimum(lost, 0.5), there)
+        present = np.where(self.cause == PART_LOST, 1 - np.where(devices > 1, lost, 0.0), 1.0)
+        return np.where((self.cause == DEAD) & (self.odd < 0.15), 1 - np.minimum(lost, 0.5), present)
 
 
 def stops(cause: Places) -> Flags:
@@ -631,8 +631,8 @@ def _shown(random: np.random.Generator, domains: int) -> Flags:
     shown = random.random((len(SIGNALS), domains)) < 0.8
     few = random.random(domains) < 0.15
     shown[:, few] = False
-    kept = [PLACE[name] for name in ("accelerator_utilisation", "power", "accelerator_memory_used")]
-    shown[np.ix_(np.array(kept), few)] = True
+    always = [PLACE[name] for name in ("accelerator_utilisation", "power", "accelerator_memory_used")]
+    shown[np.ix_(np.array(always), few)] = True
     full = random.random(domains) < 0.4
     shown[:, full] = True
     shown[PLACE["accelerator_utilisation"]] |= random.random(domains) < 0.85

@@ -95,25 +95,25 @@ class Graph(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.enter = nn.Linear(len(OWN) + len(RELATED), HIDDEN)
-        for turn in range(ROUNDS):
+        for number in range(ROUNDS):
             family, domain = nn.Linear(2 * HIDDEN, HIDDEN), nn.Linear(HIDDEN, HIDDEN_DOMAIN)
             node = nn.Linear(2 * HIDDEN + HIDDEN_DOMAIN, HIDDEN)
-            self.add_module(str(turn), nn.ModuleDict({"family": family, "domain": domain, "node": node}))
+            self.add_module(str(number), nn.ModuleDict({"family": family, "domain": domain, "node": node}))
         self.leave = nn.Linear(HIDDEN, WORKING)
 
     def forward(self, features: Tensor, answers: Tensor, families: Stack, domains: Stack) -> Tensor:
         """Logits, (rows, states), from features (rows, features) and who answers (rows, 1)."""
         hidden = torch.relu(self.enter(features))
-        for turn in range(ROUNDS):
-            layers = self.get_submodule(str(turn))
+        for number in range(ROUNDS):
+            layers = self.get_submodule(str(number))
             assert isinstance(layers, nn.ModuleDict)
             sent = hidden * answers
             seen = torch.cat([families.mean(sent), families.maximum(sent)], 1)
             of_family = families.back(torch.relu(layers["family"](seen)))
             of_domain = domains.back(torch.relu(layers["domain"](domains.mean(sent))))
             hidden = hidden + torch.relu(layers["node"](torch.cat([hidden, of_family, of_domain], 1)))
-        made: Tensor = self.leave(hidden)
-        return made
+        logits: Tensor = self.leave(hidden)
+        return logits
 
 
 class Plain(nn.Module):
@@ -128,8 +128,8 @@ class Plain(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Logits, (rows, states)."""
         hidden = torch.relu(self.enter(features))
-        made: Tensor = self.leave(hidden + torch.relu(self.middle(hidden)))
-        return made
+        logits: Tensor = self.leave(hidden + torch.relu(self.middle(hidden)))
+        return logits
 
 
 NETWORKS: dict[str, type[nn.Module]] = {"graph": Graph, "plain": Plain}
@@ -178,7 +178,7 @@ def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[P
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class Episode:
     """Snapshots of one world.
 
     Attributes:
@@ -196,15 +196,15 @@ class Played:
     weight: Floats
 
 
-def fit(module: nn.Module, data: list[Played], seed: int, epochs: int, highest: float = HIGHEST_RATE) -> None:
+def fit(module: nn.Module, data: list[Episode], seed: int, epochs: int, highest: float = HIGHEST_RATE) -> None:
     """Fit a network to the snapshots by the cross-entropy of the true states."""
     random = np.random.default_rng(seed)
-    counts = sum((np.bincount(each.truth[each.truth >= 0], minlength=WORKING) for each in data), np.zeros(WORKING))
+    counts = sum((np.bincount(world.truth[world.truth >= 0], minlength=WORKING) for world in data), np.zeros(WORKING))
     balance = torch.from_numpy((counts.sum() / counts) ** BALANCE).float()
     batches = [
-        (each, part)
-        for each in data
-        for part in np.array_split(np.arange(len(each.truth)), -(-len(each.truth) // TOGETHER))
+        (world, part)
+        for world in data
+        for part in np.array_split(np.arange(len(world.truth)), -(-len(world.truth) // TOGETHER))
     ]
     optimiser = torch.optim.AdamW(module.parameters(), lr=highest, weight_decay=1e-4)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, highest, total_steps=epochs * len(batches))
@@ -213,11 +213,11 @@ def fit(module: nn.Module, data: list[Played], seed: int, epochs: int, highest: 
             played, _ = batches[number]
             chosen = random.choice(len(played.truth), min(TOGETHER, len(played.truth)), replace=False)
             truth = torch.from_numpy(played.truth[chosen].reshape(-1).astype(np.int64))
-            each = nn.functional.cross_entropy(
+            losses = nn.functional.cross_entropy(
                 said(module, played, chosen), truth, balance, ignore_index=-1, reduction="none"
             )
             weight = torch.from_numpy(played.weight[chosen].reshape(-1)) * (truth >= 0)
-            loss = (each * weight).sum() / (weight * balance[truth.clamp(min=0)]).sum()
+            loss = (losses * weight).sum() / (weight * balance[truth.clamp(min=0)]).sum()
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(module.parameters(), 1.0)
@@ -225,42 +225,46 @@ def fit(module: nn.Module, data: list[Played], seed: int, epochs: int, highest: 
             rate.step()
 
 
-def said(module: nn.Module, played: Played, chosen: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> Tensor:
+def said(module: nn.Module, played: Episode, chosen: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> Tensor:
     """Logits of a network for some snapshots of a world, (rows, states)."""
     features = played.features[chosen].astype(np.float32)
     rows = torch.from_numpy(features.reshape(-1, features.shape[2]))
     if isinstance(module, Plain):
-        made: Tensor = module(rows[:, : len(OWN)])
+        logits: Tensor = module(rows[:, : len(OWN)])
     else:
-        made = module(rows, torch.from_numpy(played.answers[chosen].reshape(-1, 1)), *stacked(played.ties, len(chosen)))
-    return made
+        logits = module(
+            rows, torch.from_numpy(played.answers[chosen].reshape(-1, 1)), *stacked(played.ties, len(chosen))
+        )
+    return logits
 
 
-def tuned_rules(data: list[Played], seed: int, progress: Progress) -> rules.Thresholds:
+def tuned_rules(data: list[Episode], seed: int, progress: Progress) -> rules.Thresholds:
     """Thresholds of the highest macro-F1 on some snapshots, by changing one or a few at a time, at random."""
     random = np.random.default_rng(seed)
     some = data[:: max(1, len(data) // 12)]
     rows = (
-        np.concatenate([each.features[::6].reshape(-1, each.features.shape[2]) for each in some]).astype(np.float32).T
+        np.concatenate([world.features[::6].reshape(-1, world.features.shape[2]) for world in some])
+        .astype(np.float32)
+        .T
     )
-    truth = np.concatenate([each.truth[::6].reshape(-1) for each in some])
+    truth = np.concatenate([world.truth[::6].reshape(-1) for world in some])
     rows, truth = np.ascontiguousarray(rows[:, truth >= 0]), truth[truth >= 0]
     best, score = rules.Thresholds(), -1.0
     for number in range(TRIED):
         moved = random.random(len(rules.NAMES)) < (0.25 if number else 0.0)
         factors = np.where(moved, np.exp(random.normal(0, 0.4, len(moved))), 1.0)
-        tried = rules.Thresholds(*(float(each) for each in best.to_weights() * factors))
-        found = macro_f1(truth, rules.judge(tried, rows), WORKING)
-        if found > score:
-            best, score = tried, found
+        tried = rules.Thresholds(*(float(value) for value in best.to_weights() * factors))
+        f1 = macro_f1(truth, rules.judge(tried, rows), WORKING)
+        if f1 > score:
+            best, score = tried, f1
         progress("rules", (number + 1) / TRIED)
     return best
 
 
 def read(path: Path) -> Weights:
     """Weights from a file that ``train`` wrote."""
-    with np.load(path) as held:
-        return {name: held[name] for name in held.files}
+    with np.load(path) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 HIDDEN, HIDDEN_DOMAIN, HIDDEN_PLAIN = 48, 16, 112
@@ -276,7 +280,7 @@ def weights_of(name: str, module: nn.Module) -> dict[str, Floats]:
     return {f"{name}.{key}": value.detach().numpy().astype(np.float32) for key, value in module.state_dict().items()}
 
 
-DOMAINS, LARGEST = 16, 160
+DOMAINS, MAX_DOMAIN_NODES = 16, 160
 WARM_UP, SECONDS, EVERY = 40, 300, 6
 
 LATELY, CHANGED = 10, 3
@@ -284,10 +288,10 @@ LATELY, CHANGED = 10, 3
 decided in them."""
 
 
-def play(seed: int, region: Region) -> Played:
+def play(seed: int, region: Region) -> Episode:
     """Play one world and keep a snapshot every few seconds."""
     random = np.random.default_rng(seed + 1_000_000)
-    world = World(seed, region, [int(size) for size in random.integers(8, LARGEST, DOMAINS)])
+    world = World(seed, region, [int(size) for size in random.integers(8, MAX_DOMAIN_NODES, DOMAINS)])
     observer = Observer(world.population)
     before, quiet = np.zeros((2, len(world.population.domain))), np.full(len(world.population.domain), 1e3, np.float32)
     features, answers, truth, weight = [], [], [], []
@@ -302,12 +306,12 @@ def play(seed: int, region: Region) -> Played:
         families = observer.ties.families
         calm = families.back(-families.maximum(-quiet[None]))[0]
         lately = (quiet < LATELY) | ((calm < LATELY) & (families.share > 0))
-        told = (moment.shown < WORKING) & (observation.silence.missing < 1)
+        labelled = (moment.shown < WORKING) & (observation.silence.missing < 1)
         features.append(observation.features.T.astype(np.float16))
         answers.append(observation.answers)
-        truth.append(np.where(told, moment.shown, -1).astype(np.int8))
+        truth.append(np.where(labelled, moment.shown, -1).astype(np.int8))
         weight.append(1 + CHANGED * lately.astype(np.float32))
-    return Played(observer.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(weight))
+    return Episode(observer.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(weight))
 
 
 NODES = [120] * 8
@@ -322,16 +326,16 @@ GRID = {"leaving": (0.002, 0.006, 0.02), "strength": (0.5, 0.7, 1.0), "stale": (
 START = Damping(0.02, 0.6, 0.1, 0.5)
 
 
-def macro_f1(truth: NDArray[np.integer], found: NDArray[np.integer], states: int) -> float:
+def macro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer], states: int) -> float:
     """Mean over the states that occur of 2 TP/(2 TP + FP + FN)."""
-    both = np.bincount(truth * states + found, minlength=states * states).reshape(states, states)
+    both = np.bincount(truth * states + predicted, minlength=states * states).reshape(states, states)
     total = both.sum(axis=0) + both.sum(axis=1)
     return float(np.mean(2 * np.diag(both)[total > 0] / total[total > 0]))
 
 
 def settled(weights: Weights, seed: int, worlds: int, progress: Callable[[str, float], None]) -> dict[str, Floats]:
     """Damping of each recogniser, by the names under which it is found."""
-    found = {}
+    dampings = {}
     for kind in (Recogniser, PlainRecogniser, RuleRecogniser):
         played = [list(_recorded(kind, weights, seed + number)) for number in range(worlds)]
         best, score = START, -1.0
@@ -344,42 +348,42 @@ def settled(weights: Weights, seed: int, worlds: int, progress: Callable[[str, f
                 best, score = damping, value
             progress(f"damping {kind.name}", (number + 1) / len(tries))
         truth, state, odds, missing, _ = _replayed(played, best)
-        silent, told = state == OFFLINE, state < WORKING
+        silent, working = state == OFFLINE, state < WORKING
         best = replace(
             best,
-            confidence=line(odds[told], (truth == state)[told]),
+            confidence=line(odds[working], (truth == state)[working]),
             silence=line(np.log(np.maximum(missing[silent], 1e-3)), truth[silent] == OFFLINE),
         )
-        found[f"{kind.name}.damping"] = best.to_weights()
-    return found
+        dampings[f"{kind.name}.damping"] = best.to_weights()
+    return dampings
 
 
 def line(odds: Floats, right: Flags) -> tuple[float, float]:
-    """Offset and slope of a logistic regression, drawn a little to nought and one."""
+    """Offset and slope of a logistic regression, drawn a little to zero and one."""
 
-    def loss(held: Floats) -> float:
-        guess = held[0] + held[1] * odds
+    def loss(guessed: Floats) -> float:
+        guess = guessed[0] + guessed[1] * odds
         return float(np.mean(np.logaddexp(0, np.where(right, -guess, guess)))) + 1e-4 * float(
-            held[0] ** 2 + (held[1] - 1) ** 2
+            guessed[0] ** 2 + (guessed[1] - 1) ** 2
         )
 
-    found = minimize(loss, np.array([0.0, 1.0]), method="Nelder-Mead").x
-    return float(found[0]), float(found[1])
+    fitted = minimize(loss, np.array([0.0, 1.0]), method="Nelder-Mead").x
+    return float(fitted[0]), float(fitted[1])
 
 
-def _played(seed: int, budget: Budget, progress: Progress) -> list[Played]:
+def _played(seed: int, budget: Budget, progress: Progress) -> list[Episode]:
     """Snapshots of all worlds, in order of their seeds."""
     seeds = [1_000 * seed + number for number in range(budget.worlds)]
-    found = []
+    worlds = []
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(budget.processes, mp_context=context) as pool:
-        for each in pool.map(partial(play, region=TRAINING), seeds):
-            found.append(each)
-            progress("telemetry", len(found) / len(seeds))
-    return found
+        for world in pool.map(partial(play, region=TRAINING), seeds):
+            worlds.append(world)
+            progress("telemetry", len(worlds) / len(seeds))
+    return worlds
 
 
-def _fitted(data: list[Played], seed: int, budget: Budget, progress: Progress) -> dict[str, Floats]:
+def _fitted(data: list[Episode], seed: int, budget: Budget, progress: Progress) -> dict[str, Floats]:
     """Weights of both networks, each fitted by a process and a thread of its own.
 
     The networks are small: more threads would wait for each other longer than they compute.
@@ -388,21 +392,21 @@ def _fitted(data: list[Played], seed: int, budget: Budget, progress: Progress) -
         return _of_network("graph", data, seed, budget) | _of_network("plain", data, seed, budget)
     weights: dict[str, Floats] = {}
     with ProcessPoolExecutor(len(NETWORKS), mp_context=multiprocessing.get_context("fork")) as pool:
-        asked = [pool.submit(_of_network, name, data, seed, budget) for name in NETWORKS]
-        for done, each in enumerate(as_completed(asked)):
-            weights |= each.result()
-            progress("networks", (done + 1) / len(asked))
+        futures = [pool.submit(_of_network, name, data, seed, budget) for name in NETWORKS]
+        for done, future in enumerate(as_completed(futures)):
+            weights |= future.result()
+            progress("networks", (done + 1) / len(futures))
     return weights
 
 
-def _of_network(name: str, data: list[Played], seed: int, budget: Budget) -> dict[str, Floats]:
+def _of_network(name: str, data: list[Episode], seed: int, budget: Budget) -> dict[str, Floats]:
     """Fit one network, from weights that there are or anew."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     module = NETWORKS[name]()
     if budget.start:
-        held = {key: torch.from_numpy(value) for key, value in read(budget.start).items()}
-        module.load_state_dict({key: held[f"{name}.{key}"] for key in module.state_dict()})
+        stored = {key: torch.from_numpy(value) for key, value in read(budget.start).items()}
+        module.load_state_dict({key: stored[f"{name}.{key}"] for key in module.state_dict()})
     fit(module, data, seed, budget.epochs, GOING_ON_RATE if budget.start else HIGHEST_RATE)
     return weights_of(name, module)
 
@@ -430,9 +434,9 @@ def _recorded(
         """Hands over what is said of each moment."""
 
         def _said(self, observation: NodeView, evidence: Evidence) -> Floats:
-            made: Floats = super()._said(observation, evidence)
-            taken.append((observation, made))
-            return made
+            logits: Floats = super()._said(observation, evidence)
+            taken.append((observation, logits))
+            return logits
 
     listening = Listening(world.population, weights, START)
     nodes = len(world.population.domain)
@@ -460,10 +464,12 @@ def _replayed(
     rows = []
     for world in played:
         belief = Belief(len(world[0].truth), damping)
-        for each in world:
-            state, odds = belief.update(each.said, each.fresh, each.back, 1.0)
-            state = np.where(each.silent, np.int8(OFFLINE), state)
-            at = each.counts & (each.truth <= OFFLINE)
-            rows.append((each.truth[at], state[at], odds[at], each.missing[at], each.soon[at]))
-    truth, states, odds, missing, soon = (np.concatenate(each) for each in zip(*rows, strict=True))
+        for moment in world:
+            state, odds = belief.update(moment.said, moment.fresh, moment.back, 1.0)
+            state = np.where(moment.silent, np.int8(OFFLINE), state)
+            counted = moment.counts & (moment.truth <= OFFLINE)
+            rows.append(
+                (moment.truth[counted], state[counted], odds[counted], moment.missing[counted], moment.soon[counted])
+            )
+    truth, states, odds, missing, soon = (np.concatenate(column) for column in zip(*rows, strict=True))
     return truth, states, odds, missing, soon

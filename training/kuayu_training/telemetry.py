@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.perception.recognition.values import SIGNALS, UNKNOWN, Flags, Instants, Places, Population, Telemetry
-from kuayu_training import fleet as trouble
+from kuayu_training import fleet as causes
 from kuayu_training.fleet import (
     PLACE,
     SERVING,
@@ -24,10 +24,10 @@ from kuayu_training.fleet import (
     STUCK,
     SYNCHRONOUS,
     Fleet,
+    InjectedFaults,
     Jobs,
     Post,
     Region,
-    Troubles,
     fleet,
 )
 
@@ -76,7 +76,7 @@ class World:
         group_sizes = np.bincount(self._group)
         self._jobs = Jobs.draw(self._random, region, group_sizes)
         nodes = len(self._group)
-        self._troubles = trouble.Troubles.none(nodes)
+        self._injected = causes.InjectedFaults.none(nodes)
         self._post = Post(self.fleet, self._random)
         spread = self._random.uniform(*region.variation, len(group_sizes))[self._group]
         self._lasting = np.exp(self._random.normal(0, 1, (3, nodes)) * spread)
@@ -111,9 +111,9 @@ class World:
                 if len(previous) and self._random.random() < 0.1:
                     both.append(np.concatenate([members, previous]))
                 previous = members
-                for each in both:
-                    pairs_node.append(each)
-                    pairs_family.append(np.full(len(each), families))
+                for rows_of_family in both:
+                    pairs_node.append(rows_of_family)
+                    pairs_family.append(np.full(len(rows_of_family), families))
                     families += 1
         member = np.concatenate([*pairs_node, np.zeros(0, np.intp)]).astype(np.intp)
         family = np.concatenate([*pairs_family, np.zeros(0, np.intp)]).astype(np.intp)
@@ -122,7 +122,7 @@ class World:
     def step(self) -> Moment:
         """Let a second pass."""
         self.second += 1
-        random, jobs, troubles = self._random, self._jobs, self._troubles
+        random, jobs, injected = self._random, self._jobs, self._injected
         before = jobs.working.copy()
         self._factors = jobs.step(random, self._region, self.second)
         self._choose(jobs.working & ~before)
@@ -133,20 +133,20 @@ class World:
         smaller = works & self.fleet.shown[PLACE["accelerator_memory_used"]] & self.fleet.shown[PLACE["power"]]
         parted = ((shown["device_share"] & self.fleet.by_device) | fit | smaller) & (self.fleet.devices > 1)
         visible = np.stack([shown["faults"], parted, both & (jobs.flow > MOVES)[self._group], self.fleet.standing])
-        troubles.step(random, self._region, self.second, self._group, jobs, works, visible)
-        troubles.end_jobs(random, self.second, self._group, jobs)
+        injected.step(random, self._region, self.second, self._group, jobs, works, visible)
+        injected.end_jobs(random, self.second, self._group, jobs)
         self._go_on_without()
         works = jobs.working[self._group] & self._part
-        troubles.stop_of_idle(works)
-        truth = troubles.states(self._group, jobs, works, self._hung())
-        values = self._sensors.read(self.second, self._worked(), troubles, jobs)
+        injected.stop_of_idle(works)
+        truth = injected.states(self._group, jobs, works, self._hung())
+        values = self._sensors.read(self.second, self._worked(), injected, jobs)
         born = self.second >= self._born
         self._paged = np.where(self._sensors.renewed, truth, self._paged)
-        fresh = self._post.step(self.second, values, self._paged, (troubles.cause != trouble.AWAY) & born)
+        fresh = self._post.step(self.second, values, self._paged, (injected.cause != causes.AWAY) & born)
         post = self._post
         telemetry = Telemetry(float(self.second), post.values.copy(), post.observed.copy(), post.arrived.copy(), fresh)
         shown_state = np.where(np.isnan(post.observed), np.int8(UNKNOWN), post.state)
-        return Moment(telemetry, np.where(born, truth, np.int8(UNKNOWN)), shown_state, troubles.cause.copy())
+        return Moment(telemetry, np.where(born, truth, np.int8(UNKNOWN)), shown_state, injected.cause.copy())
 
     def _choose(self, groups: Flags) -> None:
         """Choose who takes part in the jobs that some groups begin: mostly all, sometimes a part of them."""
@@ -160,17 +160,17 @@ class World:
 
     def _go_on_without(self) -> None:
         """Elastic families go on without the member that stopped, once they have noticed; it waits for the next job."""
-        troubles, jobs = self._troubles, self._jobs
+        injected, jobs = self._injected, self._jobs
         elastic = (jobs.elastic & (jobs.kind == SYNCHRONOUS))[self._group]
-        left = trouble.stops(troubles.cause) & elastic & (self.second - troubles.since >= NOTICED)
+        left = causes.stops(injected.cause) & elastic & (self.second - injected.since >= NOTICED)
         self._part &= ~left
 
     def _rates(self) -> tuple[Instants, Instants, Flags]:
         """Speed of each node, pace at which its job goes on over the usual, and whether it works at all."""
-        group, jobs, troubles = self._group, self._jobs, self._troubles
-        works = jobs.working[group] & self._part & (troubles.cause != trouble.LEFT)
-        slow = np.isin(troubles.cause, trouble.SLOW)
-        speed = np.where(slow, troubles.speed, 1.0)
+        group, jobs, injected = self._group, self._jobs, self._injected
+        works = jobs.working[group] & self._part & (injected.cause != causes.LEFT)
+        slow = np.isin(injected.cause, causes.SLOW)
+        speed = np.where(slow, injected.speed, 1.0)
         slowest = np.ones(len(jobs.kind))
         np.minimum.at(slowest, group[works], speed[works])
         pace = 1 / (1 + jobs.coupling * (1 / slowest - 1))
@@ -180,14 +180,14 @@ class World:
 
     def _hung(self) -> Flags:
         """Groups of which a member has stopped, and is still waited for."""
-        group, jobs, troubles = self._group, self._jobs, self._troubles
+        group, jobs, injected = self._group, self._jobs, self._injected
         hung = np.zeros(len(jobs.kind), bool)
-        hung[group[trouble.stops(troubles.cause) & self._part]] = True
+        hung[group[causes.stops(injected.cause) & self._part]] = True
         return hung
 
     def _worked(self) -> dict[str, Instants]:
         """What the accelerators of each node truly do in this second, before sensors see it."""
-        random, group, jobs, cause = self._random, self._group, self._jobs, self._troubles.cause
+        random, group, jobs, cause = self._random, self._group, self._jobs, self._injected.cause
         speed, pace, works = self._rates()
         self._passing = 0.75 * self._passing + 0.25 * (1 + random.normal(0, 1.5, self._passing.shape) * self._spread)
         vary = np.maximum(self._lasting * self._passing, 0.2)
@@ -196,33 +196,33 @@ class World:
         self._load = np.clip(
             self._load + jumps * (jobs.load[group] - self._load + random.normal(0, 0.25, len(group))), 0.1, 1
         )
-        asked = np.where(serving, np.clip(0.5 * self._load + 0.5 * jobs.load[group], 0.1, 1), 1.0)
-        used = np.where(serving, np.minimum(1.0, asked / speed), 1.0)
+        demand = np.where(serving, np.clip(0.5 * self._load + 0.5 * jobs.load[group], 0.1, 1), 1.0)
+        used = np.where(serving, np.minimum(1.0, demand / speed), 1.0)
         own = np.where(serving, 1.0, np.where(pace > 0, np.minimum(1.0, pace / speed), 0.0))
-        clock, host = cause == trouble.SLOW_CLOCK, cause == trouble.SLOW_HOST
-        memory = cause == trouble.SLOW_MEMORY
-        one, link = cause == trouble.SLOW_DEVICE, cause == trouble.SLOW_LINK
+        clock, host = cause == causes.SLOW_CLOCK, cause == causes.SLOW_HOST
+        memory = cause == causes.SLOW_MEMORY
+        one, link = cause == causes.SLOW_DEVICE, cause == causes.SLOW_LINK
         devices = np.maximum(self.fleet.devices, 1)
         own = np.where(one, (1 + (devices - 1) * np.minimum(1, pace)) / devices, own)
         own = np.where(host | link, pace, own)
         waits = np.where(host, 0.0, 1 - own)
-        done = np.where(serving, np.minimum(asked, speed * used), pace)
+        done = np.where(serving, np.minimum(demand, speed * used), pace)
         factors, loads = self._factors[:, group], (self.second < jobs.ready)[group]
-        stalls = np.where(clock & (self._troubles.power > 1.2), 1.0, np.where(clock, 0.5 + 0.5 * speed, 1.0))
+        stalls = np.where(clock & (self._injected.power > 1.2), 1.0, np.where(clock, 0.5 + 0.5 * speed, 1.0))
         alone = (jobs.kind != SYNCHRONOUS)[group]
         active = np.where(serving, used, own)
         pipe = active * np.where(memory | (alone & host), done / np.maximum(active, 0.05), stalls)
-        memory_pipe = np.where(memory, done + (active - done) * self._troubles.odd, done)
-        watts = active * np.where(clock | one, speed**self._troubles.power, 1.0)
-        watts = np.where(one, (speed**self._troubles.power + (devices - 1) * pace) / devices, watts)
+        memory_pipe = np.where(memory, done + (active - done) * self._injected.odd, done)
+        watts = active * np.where(clock | one, speed**self._injected.power, 1.0)
+        watts = np.where(one, (speed**self._injected.power + (devices - 1) * pace) / devices, watts)
         watts = np.where(alone & host, done, watts)
-        stalls_draw = 0.3 + 0.5 * self._troubles.odd
+        stalls_draw = 0.3 + 0.5 * self._injected.odd
         watts = np.where(memory, stalls_draw * watts + (1 - stalls_draw) * done, watts)
         polls = waits * jobs.busy_waiting[group]
-        zero = np.where(works & ~np.isin(cause, trouble.STOPPED), 1.0, 0.0)
+        zero = np.where(works & ~np.isin(cause, causes.STOPPED), 1.0, 0.0)
         level = np.where(
             alone & host & ~serving,
-            pace ** np.minimum(self._troubles.power / 1.6, 1),
+            pace ** np.minimum(self._injected.power / 1.6, 1),
             np.where(serving, used, own),
         )
         usual = np.where(jobs.saturated[group], 1.0, jobs.utilisation[group])
@@ -238,10 +238,10 @@ class World:
             * factors[3]
             * done
             * vary[2]
-            * np.where(link, 0.7 + 0.3 * self._troubles.odd, 1.0),
+            * np.where(link, 0.7 + 0.3 * self._injected.odd, 1.0),
             "storage": zero * jobs.storage[group] * np.where(loads, 10.0, factors[3]) * done,
             "works": works.astype(float),
-            "stopped": np.isin(cause, trouble.STOPPED).astype(float),
+            "stopped": np.isin(cause, causes.STOPPED).astype(float),
         }
 
 
@@ -273,69 +273,69 @@ class Sensors:
         self.renewed: Flags = np.ones(len(group), bool)
         """Whether each exporter has made a new page in the second that was read last."""
 
-    def read(self, second: int, worked: dict[str, Instants], troubles: Troubles, jobs: Jobs) -> Instants:
+    def read(self, second: int, worked: dict[str, Instants], injected: InjectedFaults, jobs: Jobs) -> Instants:
         """What is shown in a second, (nodes, signals); NaN where the exporter does not give it.
 
         Args:
             second: Seconds since the world began.
             worked: What the accelerators truly do, by name, each (nodes,).
-            troubles: What befalls the nodes.
+            injected: What befalls the nodes.
             jobs: What the groups do.
         """
-        random, made = self._random, self._fleet
+        random, fleet = self._random, self._fleet
         nodes = len(self._group)
 
         def noisy(value: Instants) -> Instants:
-            return value * np.exp(random.normal(0, 1, nodes) * made.noise)
+            return value * np.exp(random.normal(0, 1, nodes) * fleet.noise)
 
-        stuck = troubles.cause == STUCK
-        there = troubles.missing_share(made.devices)
+        stuck = injected.cause == STUCK
+        present = injected.missing_share(fleet.devices)
         works, stopped = worked["works"] > 0, worked["stopped"] > 0
         blip = np.where(random.random(nodes) < 0.02, random.uniform(0, 0.05, nodes), 0.0)
         full = (worked["utilisation"] > 0.97) & (worked["exact"] > 0)
-        uneven = random.normal(0, 1, nodes) * made.utilisation_noise * (worked["utilisation"] > 0)
+        uneven = random.normal(0, 1, nodes) * fleet.utilisation_noise * (worked["utilisation"] > 0)
         utilisation = np.where(full, 1.0, worked["utilisation"] + uneven)
-        utilisation = np.where(stuck, troubles.odd, np.where(works & ~stopped, utilisation, blip))
-        utilisation = _in_steps(utilisation, made.utilisation_step)
-        watts = made.idle_power + made.working_power * worked["watts"] + made.waiting_power * worked["polls"]
-        watts += stopped * made.working_power * np.where(stuck, troubles.lost, 0.1) * 0.4
-        watts = noisy(watts) * there
-        watts = np.minimum(watts, made.idle_power + made.working_power * made.cap * jobs.power[self._group])
-        stands = jobs.keeps[self._group] | (stopped & troubles.holds)
+        utilisation = np.where(stuck, injected.odd, np.where(works & ~stopped, utilisation, blip))
+        utilisation = _in_steps(utilisation, fleet.utilisation_step)
+        watts = fleet.idle_power + fleet.working_power * worked["watts"] + fleet.waiting_power * worked["polls"]
+        watts += stopped * fleet.working_power * np.where(stuck, injected.lost, 0.1) * 0.4
+        watts = noisy(watts) * present
+        watts = np.minimum(watts, fleet.idle_power + fleet.working_power * fleet.cap * jobs.power[self._group])
+        stands = jobs.keeps[self._group] | (stopped & injected.holds)
         left = (jobs.ready - second)[self._group]
         loads = (left > 0) & ~jobs.keeps[self._group]
         loaded = np.where(loads, np.clip(1 - left / 20, 0.1, 1), 1.0)
-        held = ((works & ~(stopped & ~troubles.holds)) * loaded + (~works & stands)) * jobs.memory[self._group]
+        occupied = ((works & ~(stopped & ~injected.holds)) * loaded + (~works & stands)) * jobs.memory[self._group]
         background = 10 ** random.uniform(3, 5.5, nodes)
         flow = worked["flow"]
-        unfit = stopped & (second - troubles.since >= troubles.withheld)
-        free = np.where(works | unfit, 0.0, there)
+        unfit = stopped & (second - injected.since >= injected.withheld)
+        free = np.where(works | unfit, 0.0, present)
         values = np.empty((nodes, len(SIGNALS)))
         values[:, PLACE["accelerator_utilisation"]] = np.clip(utilisation, 0, 1)
-        values[:, PLACE["matrix_pipe_activity"]] = np.clip(_in_steps(noisy(worked["pipe"]), made.pipe_step), 0, 1)
-        values[:, PLACE["power"]] = _in_steps(watts, made.power_step)
-        values[:, PLACE["accelerator_memory_used"]] = made.capacity * there * (held * 0.99 + 0.005)
+        values[:, PLACE["matrix_pipe_activity"]] = np.clip(_in_steps(noisy(worked["pipe"]), fleet.pipe_step), 0, 1)
+        values[:, PLACE["power"]] = _in_steps(watts, fleet.power_step)
+        values[:, PLACE["accelerator_memory_used"]] = fleet.capacity * present * (occupied * 0.99 + 0.005)
         values[:, PLACE["memory_bandwidth_utilisation"]] = np.clip(noisy(worked["memory pipe"]), 0, 1)
-        again = np.where(troubles.cause == SLOW_LINK, 1 + 0.6 * troubles.odd, 1.0)
+        again = np.where(injected.cause == SLOW_LINK, 1 + 0.6 * injected.odd, 1.0)
         values[:, PLACE["scale_out_transmit_flow"]] = noisy(flow) * again * jobs.answers[self._group] + background
         values[:, PLACE["scale_out_receive_flow"]] = noisy(flow) + background
         values[:, PLACE["storage_read_flow"]] = worked["storage"] * random.lognormal(0, 0.5, nodes) + background
-        values[:, PLACE["faults"]] = troubles.faults(random, second)
-        values[:, PLACE["allocatable_share"]] = np.where(made.share_of_fit, np.where(unfit, 0.0, there), free)
+        values[:, PLACE["faults"]] = injected.faults(random, second)
+        values[:, PLACE["allocatable_share"]] = np.where(fleet.share_of_fit, np.where(unfit, 0.0, present), free)
         values[:, PLACE["health_state"]] = np.nan
-        values[:, PLACE["device_share"]] = np.where(made.by_device, there, np.nan)
+        values[:, PLACE["device_share"]] = np.where(fleet.by_device, present, np.nan)
         still = [PLACE[name] for name in ("accelerator_utilisation", "power")]
-        frozen = stuck & made.frozen & (second - troubles.since > 0) & ~np.isnan(self._last[:, 0])
+        frozen = stuck & fleet.frozen & (second - injected.since > 0) & ~np.isnan(self._last[:, 0])
         values[np.ix_(frozen, still)] = self._last[np.ix_(frozen, still)]
         self._last = values
-        return np.where(made.shown.T, self._paged(second, values), np.nan)
+        return np.where(fleet.shown.T, self._paged(second, values), np.nan)
 
     def _paged(self, second: int, values: Instants) -> Instants:
         """What the pages show: nothing new for as long as a page holds, nor where the change is within the band."""
-        made, before = self._fleet, self._page[:, GAUGES]
-        self.renewed = (second + made.phase) % made.renewed == 0
-        within = np.abs(values[:, GAUGES] - before) <= made.band[:, None] * np.abs(before)
-        holds = ~self.renewed[:, None] | (within & (made.band > 0)[:, None])
+        fleet, before = self._fleet, self._page[:, GAUGES]
+        self.renewed = (second + fleet.phase) % fleet.renewed == 0
+        within = np.abs(values[:, GAUGES] - before) <= fleet.band[:, None] * np.abs(before)
+        holds = ~self.renewed[:, None] | (within & (fleet.band > 0)[:, None])
         page = values.copy()
         page[:, GAUGES] = np.where(holds & ~np.isnan(before), before, values[:, GAUGES])
         self._page = page
@@ -344,5 +344,5 @@ class Sensors:
 
 def _in_steps(values: Instants, step: Instants) -> Instants:
     """Values in whole steps, where there are any."""
-    made: Instants = np.where(step > 0, np.round(values / np.maximum(step, 1e-9)) * step, values)
-    return made
+    rounded: Instants = np.where(step > 0, np.round(values / np.maximum(step, 1e-9)) * step, values)
+    return rounded

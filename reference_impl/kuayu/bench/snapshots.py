@@ -68,7 +68,7 @@ class Snapshots:
             pools=_pools(view),
             links=_links(view),
             jobs=self._jobs(view, numbers),
-            held=held,
+            holdings=held,
             now=view.now,
         )
         vars(snapshot)["paths"] = Paths(view.shares, view.round_trips, view.tariffs)

@@ -1,4 +1,4 @@
-"""What is decided in an epoch: a scheduling attempt for each job, and the running jobs that make room for others."""
+"""What is decided in an epoch: a scheduling attempt for each job, and the running jobs that are preempted."""
 
 from dataclasses import dataclass, field
 
@@ -78,7 +78,7 @@ class EpochResult:
         scoring: Scored them.
         attempts: Jobs in the order in which they were looked at.
         fallback: Whether the scorer failed and the rule answered in its place.
-        preemption: Running jobs that make room for others.
+        preemption: Running jobs that are preempted.
     """
 
     candidates: Candidates

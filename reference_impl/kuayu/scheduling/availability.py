@@ -27,8 +27,8 @@ def trusted(snapshot: Snapshot) -> Counts:
     No more than work beside those that are known to be held, no more than the nodes have, none where nobody can be
     reached.
     """
-    pools, held = snapshot.pools, snapshot.held
-    taken = np.bincount(held.pool, held.devices, len(pools.devices)).astype(np.int64)
+    pools, holdings = snapshot.pools, snapshot.holdings
+    taken = np.bincount(holdings.pool, holdings.devices, len(pools.devices)).astype(np.int64)
     free = np.minimum(pools.free, np.maximum(pools.devices - taken, 0))
     for number, nodes in enumerate(pools.nodes):
         if nodes is not None:
@@ -41,34 +41,38 @@ def paces(snapshot: Snapshot) -> Floats:
 
     It is that of the jobs that run there and were measured, among which a few that are as fast as on paper.
     """
-    held, jobs = snapshot.held, snapshot.jobs
-    place = held.holder - snapshot.waiting
+    holdings, jobs = snapshot.holdings, snapshot.jobs
+    place = holdings.holder - snapshot.waiting
     alone = np.bincount(place, minlength=len(jobs) - snapshot.waiting)[place] == 1
-    known = np.flatnonzero(alone & jobs.measured[held.holder] & (held.rate[place] > 0.0) & (held.ready[place] == 0.0))
-    job, devices = held.holder[known], held.devices[known].astype(np.float64)
-    paper = fast(devices, snapshot.worth[job, snapshot.pools.accelerator[held.pool[known]]], speed_inputs(jobs, job))
-    ratio = np.divide(held.rate[place[known]], paper, out=np.ones(len(known)), where=paper > 0.0)
-    domain = snapshot.pools.domain[held.pool[known]]
+    known = np.flatnonzero(
+        alone & jobs.measured[holdings.holder] & (holdings.rate[place] > 0.0) & (holdings.ready[place] == 0.0)
+    )
+    job, devices = holdings.holder[known], holdings.devices[known].astype(np.float64)
+    paper = fast(
+        devices, snapshot.job_index[job, snapshot.pools.accelerator[holdings.pool[known]]], speed_inputs(jobs, job)
+    )
+    ratio = np.divide(holdings.rate[place[known]], paper, out=np.ones(len(known)), where=paper > 0.0)
+    domain = snapshot.pools.domain[holdings.pool[known]]
     sums = np.bincount(domain, np.clip(ratio, SLOWEST, 1.0 / SLOWEST), snapshot.domains)
     counts = np.bincount(domain, minlength=snapshot.domains)
-    found: Floats = (sums + BELIEF) / (counts + BELIEF)
-    return found
+    pace: Floats = (sums + BELIEF) / (counts + BELIEF)
+    return pace
 
 
 def ends(snapshot: Snapshot) -> Floats:
     """Seconds until each running job is expected to give its devices back; infinite for one that stands still."""
-    held, jobs = snapshot.held, snapshot.jobs
+    holdings, jobs = snapshot.holdings, snapshot.jobs
     numbers = np.arange(snapshot.waiting, len(jobs))
-    devices = np.bincount(held.holder - snapshot.waiting, held.devices, len(numbers))
-    worth = snapshot.worth[held.holder, snapshot.pools.accelerator[held.pool]] * held.devices
-    rate = np.bincount(held.holder - snapshot.waiting, worth, len(numbers)) / np.maximum(devices, 1.0)
+    devices = np.bincount(holdings.holder - snapshot.waiting, holdings.devices, len(numbers))
+    compute = snapshot.job_index[holdings.holder, snapshot.pools.accelerator[holdings.pool]] * holdings.devices
+    rate = np.bincount(holdings.holder - snapshot.waiting, compute, len(numbers)) / np.maximum(devices, 1.0)
     rate = rate * np.minimum(devices, jobs.used[numbers] * jobs.requested[numbers])
-    rate = np.where(np.isfinite(held.rate), held.rate, rate)
+    rate = np.where(np.isfinite(holdings.rate), holdings.rate, rate)
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds = np.where(rate > 0.0, jobs.left[numbers] / rate, inf)
-    ready = np.where(np.isfinite(held.ready), held.ready, 0.0)
-    found: Floats = np.where(held.saving, ready, ready + seconds)
-    return found
+    ready = np.where(np.isfinite(holdings.ready), holdings.ready, 0.0)
+    until: Floats = np.where(holdings.saving, ready, ready + seconds)
+    return until
 
 
 EPOCH = 60.0
@@ -93,15 +97,15 @@ class Availability:
     """
 
     def __init__(self, snapshot: Snapshot, free: Counts, ends: Floats, purchases: PurchaseOptions) -> None:
-        self._room = np.append(free, UNLIMITED)
-        self.free, self.purchases = self._room[:-1], purchases
-        pools, held = snapshot.pools, snapshot.held
+        self._capacity = np.append(free, UNLIMITED)
+        self.free, self.purchases = self._capacity[:-1], purchases
+        pools, holdings = snapshot.pools, snapshot.holdings
         most = int(pools.devices.max(initial=1)) + 1
         self._when = np.full((len(free) + 1, most), inf)
         self._when[-1] = 0.0
-        until = ends[held.holder - snapshot.waiting]
-        order = np.lexsort((until, held.pool))
-        pool, count, until = held.pool[order], held.devices[order], until[order]
+        until = ends[holdings.holder - snapshot.waiting]
+        order = np.lexsort((until, holdings.pool))
+        pool, count, until = holdings.pool[order], holdings.devices[order], until[order]
         bounds = np.searchsorted(pool, np.arange(len(free) + 1))
         for number in range(len(free)):
             now = int(free[number])
@@ -111,19 +115,19 @@ class Availability:
             self._when[number, now : now + len(later)] = later
         self._by_slot, self._slots = self._when.reshape(-1), most
         self._show(snapshot)
-        self._kept: dict[int, list[tuple[float, int]]] = {}
+        self._reservations: dict[int, list[tuple[float, int]]] = {}
         self._columns: tuple[Floats, Counts] | None = None
         self._open: Counts | None = None
         self.bought: dict[int, list[int]] = {}
 
     def _show(self, snapshot: Snapshot) -> None:
         """Devices that are neither free nor held are held by jobs that are being moved away, if there are any."""
-        pools, held = snapshot.pools, snapshot.held
-        going = (held.ready[held.holder - snapshot.waiting] > 0.0) & (snapshot.jobs.done[held.holder] > 0.0)
+        pools, holdings = snapshot.pools, snapshot.holdings
+        going = (holdings.ready[holdings.holder - snapshot.waiting] > 0.0) & (snapshot.jobs.done[holdings.holder] > 0.0)
         if not going.any():
             return
-        taken = np.bincount(held.pool, held.devices, len(pools.devices)).astype(np.int64)
-        hidden = np.minimum(pools.devices - pools.free - taken, int(held.devices[going].sum()))
+        taken = np.bincount(holdings.pool, holdings.devices, len(pools.devices)).astype(np.int64)
+        hidden = np.minimum(pools.devices - pools.free - taken, int(holdings.devices[going].sum()))
         for pool in np.flatnonzero(hidden > 0).tolist():
             row = self._when[pool, : int(pools.devices[pool])]
             first = int(row.searchsorted(inf))
@@ -138,8 +142,8 @@ class Availability:
         if pools.ndim == 1:
             only: Floats = self._by_slot.take(pools * self._slots + devices - 1)
             return only
-        found: Floats = self._when[pools, devices - 1].max(axis=1)
-        return found
+        starts: Floats = self._when[pools, devices - 1].max(axis=1)
+        return starts
 
     def waits(self, pools: Numbers, devices: Counts, now: Flags) -> Floats:
         """Seconds until devices are free, of which some can be taken now; who does not start now waits an epoch."""
@@ -160,7 +164,7 @@ class Availability:
     def _limit(self) -> Counts:
         """Devices that can be had at once now, by pool, with an entry more at the end for no pool."""
         if self._open is None:
-            self._open = np.minimum(self._room, self.purchases.largest)
+            self._open = np.minimum(self._capacity, self.purchases.largest)
         return self._open
 
     def distrust(self, pools: Numbers, devices: Counts) -> None:
@@ -183,31 +187,34 @@ class Availability:
             fits: Whether they are free now, if that is known.
         """
         admitted = self.fits(pools, devices) if fits is None else fits
-        if not self._kept or not admitted.any():
+        if not self._reservations or not admitted.any():
             return admitted
-        start, extra = self._kept_by
+        start, extra = self._reserved
         if pools.ndim == 1:
             delays = (seconds > start.take(pools, axis=1)) & (devices > extra.take(pools, axis=1))
-            found: Flags = np.greater(admitted, np.logical_or.reduce(delays, axis=0))
-            return found
+            admissible: Flags = np.greater(admitted, np.logical_or.reduce(delays, axis=0))
+            return admissible
         over = (seconds[:, None] > start[:, pools]) & (devices > extra[:, pools])
         return admitted & ~over.any(axis=(0, 2))
 
     def leaves(self, pool: int, devices: int, seconds: float) -> bool:
         """The same of devices of one pool."""
-        kept = self._kept.get(pool, ())
+        reservations = self._reservations.get(pool, ())
         return devices <= min(int(self.free[pool]), int(self.purchases.largest[pool])) and all(
-            seconds <= start or devices <= extra for start, extra in kept
+            seconds <= start or devices <= extra for start, extra in reservations
         )
 
     @property
-    def _kept_by(self) -> tuple[Floats, Counts]:
+    def _reserved(self) -> tuple[Floats, Counts]:
         """When reservations begin, and what others may hold beside them, (reservations of a pool, pools and none)."""
         if self._columns is None:
-            layers = max(map(len, self._kept.values()))
-            start, extra = np.full((layers, len(self._room)), inf), np.zeros((layers, len(self._room)), dtype=np.int64)
-            for pool, kept in self._kept.items():
-                for layer, (begins, beside) in enumerate(kept):
+            layers = max(map(len, self._reservations.values()))
+            start, extra = (
+                np.full((layers, len(self._capacity)), inf),
+                np.zeros((layers, len(self._capacity)), dtype=np.int64),
+            )
+            for pool, reservations in self._reservations.items():
+                for layer, (begins, beside) in enumerate(reservations):
                     start[layer, pool], extra[layer, pool] = begins, max(beside, 0)
             self._columns = start, extra
         return self._columns
@@ -218,12 +225,13 @@ class Availability:
         self._open = None
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
-                bought.append(self.purchases.buy(job, pool, count, seconds))
+                bought.append(self.purchases.purchase(job, pool, count, seconds))
                 self.free[pool] -= count
                 _replace(self._when[pool], 0, count, seconds)
-                if pool in self._kept:
-                    self._kept[pool] = [
-                        (start, extra - count if seconds > start else extra) for start, extra in self._kept[pool]
+                if pool in self._reservations:
+                    self._reservations[pool] = [
+                        (start, extra - count if seconds > start else extra)
+                        for start, extra in self._reservations[pool]
                     ]
                     self._columns = None
 
@@ -255,7 +263,7 @@ class Availability:
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
                 available = int(self._when[pool].searchsorted(start, side="right"))
-                self._kept.setdefault(pool, []).append((start, available - count))
+                self._reservations.setdefault(pool, []).append((start, available - count))
                 self._columns = None
 
 

@@ -36,7 +36,7 @@ class Candidates:
     Attributes:
         job: Number of the job.
         pools: Numbers of the pools, (rows, shares); ``NOWHERE`` in unused places, which come last.
-        devices: How many of each; nought in unused places.
+        devices: How many of each; zero in unused places.
         mode: Number of the split mode.
         period: Steps between reconciliations, one where there are none.
     """
@@ -74,7 +74,7 @@ class Prediction:
         exchanging: Money for what domains exchange until the end.
         devices: How many are held, of all pools.
         rate: Work a second.
-        worth: Mean compute index of the devices for the job.
+        index: Mean compute index of the devices for the job.
     """
 
     begins: Floats
@@ -83,19 +83,19 @@ class Prediction:
     exchanging: Floats
     devices: Counts
     rate: Floats
-    worth: Floats
+    index: Floats
 
 
-def dealt(total: int, room: Counts) -> Counts:
+def dealt(total: int, capacity: Counts) -> Counts:
     """So many devices in proportion to what there is, none beyond it; the first have what division leaves over."""
-    dealt = total * room // int(room.sum())
-    for place in range(len(room)):
-        more = min(total - int(dealt.sum()), int(room[place] - dealt[place]))
+    dealt = total * capacity // int(capacity.sum())
+    for place in range(len(capacity)):
+        more = min(total - int(dealt.sum()), int(capacity[place] - dealt[place]))
         dealt[place] += max(more, 0)
     return dealt
 
 
-def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list[tuple[int, int]]) -> Candidates:
+def in_all_modes(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list[tuple[int, int]]) -> Candidates:
     """Every holding in every mode and period."""
     width = max(len(holding) for holding in holdings)
     pools = np.full((len(holdings), width), NOWHERE, dtype=np.intp)
@@ -113,7 +113,7 @@ def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list
     )
 
 
-def no_way() -> Candidates:
+def no_candidates() -> Candidates:
     """None at all."""
     return Candidates(
         np.zeros(0, dtype=np.intp),
@@ -133,8 +133,8 @@ def comparative_advantage(snapshot: Snapshot, candidates: Candidates, prediction
         prediction: What they lead to.
         rated: What their devices are worth, all together.
     """
-    mean = snapshot.mean_worth[candidates.job]
-    return prediction.worth / np.maximum(mean, MIN_VALUE) * prediction.devices / np.maximum(rated, MIN_VALUE)
+    mean = snapshot.mean_index[candidates.job]
+    return prediction.index / np.maximum(mean, MIN_VALUE) * prediction.devices / np.maximum(rated, MIN_VALUE)
 
 
 PERIODS = (1, 5, 15, 50, 150, 500)
@@ -167,9 +167,9 @@ class CandidateSet:
     def usable(self, jobs: Numbers) -> Flags:
         """Whether jobs may hold devices of a pool, (jobs, pools): kind, memory, and a way for their data."""
         snapshot = self.snapshot
-        able = (snapshot.worth[jobs] > 0.0)[:, snapshot.pools.accelerator]
-        found: Flags = able & self._open & np.isfinite(snapshot.staging[0][jobs])[:, snapshot.pools.domain]
-        return found
+        able = (snapshot.job_index[jobs] > 0.0)[:, snapshot.pools.accelerator]
+        flags: Flags = able & self._open & np.isfinite(snapshot.staging[0][jobs])[:, snapshot.pools.domain]
+        return flags
 
     def alone(self, jobs: Numbers) -> Candidates:
         """Candidates inside one domain: what was asked for, the least and the most of use, and what is free."""
@@ -177,10 +177,10 @@ class CandidateSet:
         able = self.usable(jobs) & all_jobs.modes[jobs, NONE][:, None]
         row, pool = np.nonzero(able)
         job = jobs[row]
-        room, free = snapshot.pools.devices[pool], self._free[pool]
+        capacity, free = snapshot.pools.devices[pool], self._free[pool]
         requested, least, most = all_jobs.requested[job], all_jobs.minimum[job], all_jobs.maximum[job]
         sizes = np.stack([requested, least, most, np.ceil(SHRUNK * requested).astype(np.int64), free])
-        sizes = np.minimum(np.minimum(sizes, room), most)
+        sizes = np.minimum(np.minimum(sizes, capacity), most)
         step, per_node = all_jobs.step[job], all_jobs.per_node[job]
         if (all_jobs.within[job] == ONE_NODE).any():
             sizes = np.where(all_jobs.within[job] == ONE_NODE, np.minimum(sizes, snapshot.pools.per_node[pool]), sizes)
@@ -203,10 +203,10 @@ class CandidateSet:
     def outgrown(self, jobs: Numbers) -> Numbers:
         """Those of some jobs that ask for more than any pool has, and may be spread."""
         snapshot = self.snapshot
-        room = (self.usable(jobs) * snapshot.pools.devices[None, :]).max(axis=1, initial=0)
-        wide = (snapshot.jobs.requested[jobs] > room) & snapshot.jobs.modes[jobs, SYNCHRONOUS:].any(axis=1)
-        found: Numbers = jobs[wide]
-        return found
+        capacity = (self.usable(jobs) * snapshot.pools.devices[None, :]).max(axis=1, initial=0)
+        wide = (snapshot.jobs.requested[jobs] > capacity) & snapshot.jobs.modes[jobs, SYNCHRONOUS:].any(axis=1)
+        outgrown: Numbers = jobs[wide]
+        return outgrown
 
     def together(self, job: int) -> Candidates:
         """Candidates over several domains, each in the mode and at the period that serve it best."""
@@ -214,22 +214,22 @@ class CandidateSet:
         modes = [mode for mode in (SYNCHRONOUS, PERIODIC, PIPELINE) if jobs.modes[job, mode]]
         pools = np.flatnonzero(self.usable(np.array([job]))[0])
         if not modes or len(set(snapshot.pools.domain[pools].tolist())) < PAIR:
-            return no_way()
+            return no_candidates()
         least, step = int(jobs.minimum[job]), int(jobs.step[job])
         requested = int(jobs.requested[job])
         holdings: dict[tuple[tuple[int, int], ...], None] = {}
         for chosen in self._sets(job, pools, requested):
-            for room in (snapshot.pools.devices[chosen], self._free[chosen]):
-                total = min(requested, int(room.sum()))
+            for capacity in (snapshot.pools.devices[chosen], self._free[chosen]):
+                total = min(requested, int(capacity.sum()))
                 total = least + (total - least) // step * step
-                if total >= least and (devices := dealt(total, room)).min() > 0:
+                if total >= least and (devices := dealt(total, capacity)).min() > 0:
                     holdings[tuple(zip(chosen.tolist(), devices.tolist(), strict=True))] = None
         own = int(jobs.period[job])
         periods = (own,) if own else PERIODS
         kinds = [(mode, period) for mode in modes for period in (periods if mode == PERIODIC else (1,))]
         if not holdings:
-            return no_way()
-        candidates = every_way(job, list(holdings), kinds)
+            return no_candidates()
+        candidates = in_all_modes(job, list(holdings), kinds)
         look = self.prediction(candidates)
         score = (look.begins + look.runs + MONEY * (look.moving + look.exchanging)).reshape(len(holdings), -1)
         best = score.argmin(axis=1) + np.arange(len(holdings)) * score.shape[1]
@@ -241,13 +241,13 @@ class CandidateSet:
         domain, size = snapshot.pools.domain, snapshot.pools.devices
         if len(pools) > MAX_POOLS:
             pools = np.sort(pools[np.argsort(-size[pools], kind="stable")[:MAX_POOLS]])
-        found: dict[tuple[int, ...], None] = {}
+        combinations: dict[tuple[int, ...], None] = {}
         first, second = np.triu_indices(len(pools), 1)
         pairs = np.stack([pools[first], pools[second]], axis=1)
         apart = domain[pairs[:, 0]] != domain[pairs[:, 1]]
         for pair in pairs[apart].tolist():
             if self._joined(job, pair):
-                found[tuple(pair)] = None
+                combinations[tuple(pair)] = None
         for start in pools.tolist():
             chosen = [start]
             near = np.argsort(snapshot.paths.round_trip[domain[start], domain[pools]], kind="stable")
@@ -257,8 +257,8 @@ class CandidateSet:
                 if domain[pool] not in domain[chosen] and self._joined(job, [*chosen, pool]):
                     chosen.append(pool)
             if len(chosen) > PAIR:
-                found[tuple(chosen)] = None
-        return [np.array(combination, dtype=np.intp) for combination in found]
+                combinations[tuple(chosen)] = None
+        return [np.array(combination, dtype=np.intp) for combination in combinations]
 
     def _joined(self, job: int, pools: list[int]) -> bool:
         """Whether links between all domains are such as the job needs."""
@@ -277,8 +277,8 @@ class CandidateSet:
         job, valid = candidates.job, candidates.pools >= 0
         devices = candidates.devices.sum(axis=1)
         domain = np.where(valid, pools.domain[candidates.pools], 0)
-        worth = np.where(valid, snapshot.worth[job[:, None], pools.accelerator[candidates.pools]], 0.0)
-        worth = (worth * candidates.devices).sum(axis=1) / devices
+        index = np.where(valid, snapshot.job_index[job[:, None], pools.accelerator[candidates.pools]], 0.0)
+        index = (index * candidates.devices).sum(axis=1) / devices
         stages = valid.copy()
         stages[candidates.mode == PIPELINE, 1:] = False
         staging, money = snapshot.staging
@@ -287,14 +287,14 @@ class CandidateSet:
         smallest = np.where(valid, candidates.devices, devices[:, None]).min(axis=1)
         readers = np.where(candidates.mode == PIPELINE, devices, smallest)
         begins = begins + np.where(jobs.resumes[job], restart(jobs.checkpoint[job], readers.astype(np.float64)), 0.0)
-        rate, exchanging = self._pace(candidates, devices, worth, domain, valid)
+        rate, exchanging = self._pace(candidates, devices, index, domain, valid)
         rate = rate * np.where(valid, self._paces[domain], inf).min(axis=1)
         with np.errstate(divide="ignore"):
             runs = np.where(rate > 0.0, jobs.left[job] / rate, inf)
-        return Prediction(begins, runs, moving, exchanging * runs, devices, rate, worth)
+        return Prediction(begins, runs, moving, exchanging * runs, devices, rate, index)
 
     def _pace(
-        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, valid: np.ndarray
+        self, candidates: Candidates, devices: Counts, index: Floats, domain: Numbers, valid: np.ndarray
     ) -> tuple[Floats, Floats]:
         """Work a second, and money a second for exchanges."""
         jobs = self.snapshot.jobs
@@ -302,19 +302,19 @@ class CandidateSet:
         rate = (
             jobs.used[candidates.job]
             * requested
-            * worth
+            * index
             / self._utilisation_prior.longer(candidates.job, devices.astype(np.float64))
         )
         money = np.zeros(len(candidates))
         several = np.flatnonzero(candidates.mode != NONE)
         if len(several):
             some = candidates.of(several)
-            speeds, tariff = self._exchange(some, devices[several], worth[several], domain[several], valid[several])
+            speeds, tariff = self._exchange(some, devices[several], index[several], domain[several], valid[several])
             rate[several], money[several] = speeds.rate, speeds.occupied * tariff
         return rate, money
 
     def _exchange(
-        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, valid: np.ndarray
+        self, candidates: Candidates, devices: Counts, index: Floats, domain: Numbers, valid: np.ndarray
     ) -> tuple[Speeds, Floats]:
         """Speed of jobs that are spread, and the tariff of all their flows."""
         jobs, paths = self.snapshot.jobs, self.snapshot.paths
@@ -341,7 +341,7 @@ class CandidateSet:
         speeds = spread(
             speed_inputs(jobs, job),
             devices.astype(np.float64),
-            worth,
+            index,
             count,
             candidates.mode,
             candidates.period,

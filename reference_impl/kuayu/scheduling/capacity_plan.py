@@ -53,8 +53,8 @@ class Demands:
     Attributes:
         amount: Reference devices that are asked for, on average over the horizon.
         pools: Whether a pool can serve it, (groups, pools).
-        devices: Devices of a pool that serve one reference device, (groups, pools); nought where it cannot.
-        index: Compute index of a pool for it, (groups, pools); nought where it cannot.
+        devices: Devices of a pool that serve one reference device, (groups, pools); zero where it cannot.
+        index: Compute index of a pool for it, (groups, pools); zero where it cannot.
         money: For communication, of a reference device that is served by a pool, (groups, pools).
         interruptible: Whether it may be taken off at any time.
         headroom: Whether it is what comes in one case of ten beyond what is expected.
@@ -76,11 +76,11 @@ class Demands:
             groups = _grouped(rows, apart=False)
 
         def mean(name: str) -> Floats:
-            found = [
+            means = [
                 sum(row.amount * getattr(row, name) for row in rows) / sum(row.amount for row in rows)
                 for rows in groups
             ]
-            return np.array(found, dtype=np.float64).reshape(len(groups), pools)
+            return np.array(means, dtype=np.float64).reshape(len(groups), pools)
 
         devices = mean("devices")
         return cls(
@@ -96,7 +96,7 @@ class Demands:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A piece of demand; arrays are by pool, and nought where the pool cannot serve it.
+    """A piece of demand; arrays are by pool, and zero where the pool cannot serve it.
 
     Attributes:
         amount: Reference devices that are asked for.
@@ -159,14 +159,14 @@ def _waiting(snapshot: Snapshot, entries: "Sequence[documents.WaitingJob]", hori
         requested = int(jobs.requested[job])
         enough = pools.free >= (jobs.minimum[job] if jobs.modes[job, NONE] and not jobs.modes[job, 1:].any() else 1)
         staged = np.isfinite(snapshot.staging[0][job, pools.domain])
-        index = np.where(alone & enough & staged, snapshot.worth[job, pools.accelerator], 0.0)
+        index = np.where(alone & enough & staged, snapshot.job_index[job, pools.accelerator], 0.0)
         busy = requested * float(jobs.used[job])
         seconds = float(jobs.left[job]) / busy if busy > 0.0 else 0.0
         part = min(1.0, seconds / horizon)
         if part <= 0.0:
             continue
         with np.errstate(divide="ignore"):
-            held = np.where(
+            devices = np.where(
                 index > 0.0, np.minimum(1.0, seconds / np.where(index > 0.0, index, 1.0) / horizon) / part, 0.0
             )
         money = np.where(staged, snapshot.staging[1][job, pools.domain], 0.0) / (requested * part)
@@ -174,7 +174,7 @@ def _waiting(snapshot: Snapshot, entries: "Sequence[documents.WaitingJob]", hori
         may = bool(jobs.checkpoint[job] > 0.0) and "deadline" not in spec and spec.get("kind") != "serving"
         local = (snapshot.staging[1][job] <= 0.0).tobytes()
         yield Demand(
-            requested * part, held, index, money, may, headroom=False, profile=int(jobs.profile[job]), place=local
+            requested * part, devices, index, money, may, headroom=False, profile=int(jobs.profile[job]), place=local
         )
 
 
@@ -218,14 +218,14 @@ def _reachable(snapshot: Snapshot) -> Flags:
 
 def _profiles(state: "documents.SchedulingState") -> dict[str, int]:
     """Rows of the index by name of the profile, in the order in which accelerators name them."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for accelerator in state["accelerators"]:
         for value in accelerator["indices"]:
-            found.setdefault(value["profile"], len(found))
-    return found
+            numbers.setdefault(value["profile"], len(numbers))
+    return numbers
 
 
-def room(snapshot: Snapshot) -> Counts:
+def pool_capacity(snapshot: Snapshot) -> Counts:
     """Devices by pool that can be had at all."""
     free: Counts = np.where(_reachable(snapshot), np.minimum(snapshot.pools.free, snapshot.pools.devices), 0)
     return free
@@ -263,13 +263,15 @@ class Goods:
     effective: Floats
 
 
-def solve(demand: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Floats]) -> tuple[Counts, float, Floats]:
+def solve(
+    demand: Demands, goods: Goods, capacity: Counts, costs: tuple[Floats, Floats]
+) -> tuple[Counts, float, Floats]:
     """Serve as much as can be served, at the least cost.
 
     Args:
         demand: What is to be served.
         goods: What can be bought.
-        room: Devices by pool, in whatever way they are bought.
+        capacity: Devices by pool, in whatever way they are bought.
         costs: Of a device that is bought, by good; and of a reference device that is served, (demands, pools).
 
     Returns:
@@ -286,7 +288,7 @@ def solve(demand: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Floa
     if not served:
         return nothing
     # what all devices together cannot serve is left out, so that figures stay of one size
-    most = np.divide(room, demand.devices, out=np.zeros(demand.devices.shape), where=demand.pools).sum(axis=1)
+    most = np.divide(capacity, demand.devices, out=np.zeros(demand.devices.shape), where=demand.pools).sum(axis=1)
     amount = np.minimum(demand.amount, most)
     beyond = float((demand.amount - amount).sum())
     dearest = float((costs[0][good] * devices + weight).max()) or 1.0
@@ -305,20 +307,20 @@ def solve(demand: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Floa
         [np.ones(served), np.ones(groups)], [group, np.arange(groups)], [columns, served + np.arange(groups)],
         (groups, width),
     )  # fmt: skip
-    held = _matrix(
+    covered = _matrix(
         [devices, -np.ones(goods_count)], [good, np.arange(goods_count)], [columns, bought], (goods_count, width)
     )
-    pools = np.arange(len(room))
+    pools = np.arange(len(capacity))
     within = _matrix(
-        [np.ones(goods_count), -room.astype(np.float64)], [goods.pool, pools], [bought, np.full(len(room), width - 1)],
-        (len(room), width),
+        [np.ones(goods_count), -capacity.astype(np.float64)], [goods.pool, pools],
+        [bought, np.full(len(capacity), width - 1)], (len(capacity), width),
     )  # fmt: skip
-    upper = np.concatenate([np.full(served, np.inf), amount, np.minimum(goods.devices, room[goods.pool]), [1.0]])
+    upper = np.concatenate([np.full(served, np.inf), amount, np.minimum(goods.devices, capacity[goods.pool]), [1.0]])
     whole = np.zeros(width)
     whole[bought] = 1.0
     constraints = [
         LinearConstraint(met, amount, amount),
-        LinearConstraint(held, -np.inf, 0.0),
+        LinearConstraint(covered, -np.inf, 0.0),
         LinearConstraint(within, -np.inf, 0.0),
     ]
     limits = {"node_limit": NODES, "mip_rel_gap": GAP}
@@ -331,7 +333,7 @@ def solve(demand: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Floa
     busy: Floats = np.bincount(good, weights=serving * devices, minlength=goods_count).astype(np.float64)
     compute = np.bincount(good, weights=serving * devices * demand.index[group, pool], minlength=goods_count)
     index = np.divide(compute, busy, out=np.zeros(goods_count), where=busy > 0.0)
-    return _whole(busy, goods, room), beyond + (unmet if unmet > _HAIR * total else 0.0), index
+    return _whole(busy, goods, capacity), beyond + (unmet if unmet > _HAIR * total else 0.0), index
 
 
 def _serves(demand: Demands, goods: Goods) -> Flags:
@@ -343,10 +345,10 @@ def _serves(demand: Demands, goods: Goods) -> Flags:
     return serves
 
 
-def _whole(busy: Floats, goods: Goods, room: Counts) -> Counts:
+def _whole(busy: Floats, goods: Goods, capacity: Counts) -> Counts:
     """Whole devices, no more than serve somebody, and of no pool more than there are."""
     devices = np.maximum(np.ceil(busy - _HAIR), 0.0).astype(np.int64)
-    over = np.bincount(goods.pool, weights=devices, minlength=len(room)).astype(np.int64) - room
+    over = np.bincount(goods.pool, weights=devices, minlength=len(capacity)).astype(np.int64) - capacity
     for pool in np.flatnonzero(over > 0):
         own = np.flatnonzero(goods.pool == pool)
         # those of which least is used were rounded up most
@@ -392,7 +394,9 @@ def plan(request: "documents.AllocationPlanRequest") -> "documents.AllocationPla
     demand = demands(snapshot, state, forecast, min(horizon, LONG))
     goods = _goods(snapshot)
     weights: documents.ObjectiveWeights = {**(request.get("weights") or WEIGHTS)}
-    bought, unmet, worth = solve(demand, goods, room(snapshot), _costs(demand, goods, weights, min(horizon, LONG)))
+    bought, unmet, index = solve(
+        demand, goods, pool_capacity(snapshot), _costs(demand, goods, weights, min(horizon, LONG))
+    )
     uses: list[documents.CapacityUse] = [
         {
             "domain": snapshot.names.domains[snapshot.pools.domain[pool]],
@@ -410,7 +414,7 @@ def plan(request: "documents.AllocationPlanRequest") -> "documents.AllocationPla
         "revision": state["revision"],
         "method": {"name": METHOD_NAME, "version": METHOD_VERSION, "weights": weights},
         "uses": uses,
-        "shares": _shares(snapshot, goods, bought * worth),
+        "shares": _shares(snapshot, goods, bought * index),
         "unmet": unmet,
         "price": min(float(sum(use["price"] for use in uses)), MAX_PRICE),
     }

@@ -66,7 +66,7 @@ class FreeNodes:
             self.free[node] += devices
 
     def near(self, devices: int) -> NodeAssignment:
-        """The nearest seats for so many devices as are free: one node, else one switch, else few switches."""
+        """The nearest assignment of so many devices as are free: one node, else one switch, else few switches."""
         if whole := self.whole(devices):
             return whole
         by_switch, groups = self._free_by_switch(), self._groups()
@@ -88,12 +88,12 @@ class FreeNodes:
 
     def whole(self, devices: int) -> NodeAssignment:
         """So many devices of one node: the tightest, of these one on the switch that is fullest; empty without any."""
-        room = np.where(self.free >= devices, self.free, _UNLIMITED)
-        node = int(room.argmin())
-        tightest = int(room[node])
+        fitting = np.where(self.free >= devices, self.free, _UNLIMITED)
+        node = int(fitting.argmin())
+        tightest = int(fitting[node])
         if tightest == _UNLIMITED:
             return ()
-        (same,) = (room == tightest).nonzero()
+        (same,) = (fitting == tightest).nonzero()
         if len(same) > 1:
             node = int(same[self._free_by_switch()[self.switch[same]].argmin()])
         return ((node, devices),)
@@ -122,7 +122,7 @@ class FreeNodes:
         order = np.lexsort((self.free[chosen], self.switch[chosen], -on_switch[self.switch[chosen]]))[:count]
         return tuple(sorted((int(node), per_node) for node in chosen[order]))
 
-    def seats(self, gang: "Gang") -> NodeAssignment | None:
+    def assigned(self, gang: "Gang") -> NodeAssignment | None:
         """Seats for a gang as it needs them, where so many devices are free; none where no nodes have them so."""
         one_node = gang.within == ONE_NODE
         if gang.per_node and not one_node:
@@ -139,7 +139,7 @@ class FreeNodes:
         return self.near(gang.devices) if near else self.scattered(gang.devices)
 
     def fulfils(self, gang: "Gang", assignment: NodeAssignment) -> bool:
-        """Whether seats are such as a gang needs."""
+        """Whether an assignment is such as a gang needs."""
         nodes = [node for node, _ in assignment]
         return (
             (not gang.per_node or all(devices == gang.per_node for _, devices in assignment))
@@ -152,31 +152,31 @@ class FreeNodes:
         order = np.lexsort((self._free_by_switch()[self.switch], self.free))
         return filled(((node, int(self.free[node])) for node in order.tolist()), devices)
 
-    def resized(self, devices: int, held: NodeAssignment, per_node: int = 0) -> NodeAssignment | None:
-        """Other seats for a gang that holds some, which counts as taken; none where not as many are free.
+    def resized(self, devices: int, assignment: NodeAssignment, per_node: int = 0) -> NodeAssignment | None:
+        """Another assignment for a gang that has one, which counts as taken; none where not as many are free.
 
-        One that grows keeps its seats and is given more on its own nodes and switches first, or so many on each of some
-        others where that is said; one that shrinks gives back those on nodes where it has least.
+        One that grows keeps its devices and is given more on its own nodes and switches first, or so many on each of
+        some others where that is said; one that shrinks gives back those on nodes where it has least.
         """
-        more = devices - sum(count for _, count in held)
+        more = devices - sum(count for _, count in assignment)
         if more <= 0:
-            return filled(sorted(held, key=lambda seat: -seat[1]), devices)
+            return filled(sorted(assignment, key=lambda part: -part[1]), devices)
         if more > int(self.free.sum()):
             return None
-        nodes = [node for node, _ in held]
+        nodes = [node for node, _ in assignment]
         strange = ~np.isin(self.switch, self.switch[nodes])
         other = np.ones(len(self.free), dtype=np.bool_)
         other[nodes] = False
         order = np.lexsort((-self.free, strange, other))
         if per_node:
             order = order[other[order] & (self.free[order] >= per_node)]
-        together = dict(held)
+        together = dict(assignment)
         for node, count in filled(((node, per_node or int(self.free[node])) for node in order.tolist()), more):
             together[node] = together.get(node, 0) + count
         return tuple(sorted(together.items())) if sum(together.values()) == devices else None
 
     def distance(self, assignment: NodeAssignment) -> float:
-        """Mean hops between two devices of a gang; nought for one device."""
+        """Mean hops between two devices of a gang; zero for one device."""
         counts = np.array([devices for _, devices in assignment], dtype=np.float64)
         total = counts.sum()
         if total <= 1.0:
@@ -192,7 +192,7 @@ class FreeNodes:
         free = self.free[nodes].tolist()
         for place, (node, available) in enumerate(zip(nodes.tolist(), free, strict=True)):
             if available >= devices:
-                tightest = min(room for room in free[place:] if room >= devices)
+                tightest = min(size for size in free[place:] if size >= devices)
                 assignment.append((int(nodes[free.index(tightest, place)]), devices))
                 break
             assignment.append((node, available))
@@ -229,7 +229,7 @@ class Gang:
         pool: Number of the pool.
         devices: How many.
         traffic: Bytes a second that its devices send each other.
-        per_node: Devices that it needs on each node; nought where it does not matter.
+        per_node: Devices that it needs on each node; zero where it does not matter.
         within: How near to each other all of them have to lie, by ``SCOPES``.
     """
 
@@ -261,11 +261,11 @@ def shaped(snapshot: Snapshot, job: Numbers, pools: Numbers, devices: Counts) ->
         devices: Of each pool, (rows, pools).
     """
     per_node, alone = snapshot.jobs.per_node[job, None], snapshot.jobs.within[job, None] == ONE_NODE
-    room = np.where(pools >= 0, snapshot.pools.per_node[pools], np.iinfo(np.int64).max)
-    able = ~alone | (devices <= np.where(per_node > 0, np.minimum(per_node, room), room))
-    able &= (per_node == 0) | (devices % np.maximum(per_node, 1) == 0) & (per_node <= room)
-    found: Flags = able.all(axis=1)
-    return found
+    node_size = np.where(pools >= 0, snapshot.pools.per_node[pools], np.iinfo(np.int64).max)
+    able = ~alone | (devices <= np.where(per_node > 0, np.minimum(per_node, node_size), node_size))
+    able &= (per_node == 0) | (devices % np.maximum(per_node, 1) == 0) & (per_node <= node_size)
+    fits: Flags = able.all(axis=1)
+    return fits
 
 
 class NodeAllocator:
@@ -277,7 +277,7 @@ class NodeAllocator:
 
     def __init__(self, pools: Sequence[Nodes | None]) -> None:
         self._nodes = pools
-        self._rooms: dict[int, FreeNodes] = {}
+        self._by_pool: dict[int, FreeNodes] = {}
         self._numbers: dict[int, dict[str, int]] = {}
 
     def knows_nodes(self, pool: int) -> bool:
@@ -286,81 +286,81 @@ class NodeAllocator:
 
     def free(self, pool: int) -> int:
         """Devices that are free on the nodes of a pool, which are told."""
-        return int(self._room(pool).free.sum())
+        return int(self._free_nodes(pool).free.sum())
 
     def take(self, pool: int, assignment: NodeAssignment) -> None:
         """Give out the named devices."""
-        self._room(pool).take(assignment)
+        self._free_nodes(pool).take(assignment)
 
     def give_back(self, pool: int, assignment: NodeAssignment) -> None:
         """The named devices are free again."""
-        self._room(pool).give_back(assignment)
+        self._free_nodes(pool).give_back(assignment)
 
     def pack(self, gangs: Sequence[Gang]) -> tuple[NodeAssignment | None, ...]:
         """Give out devices to a batch.
 
         Returns:
-            By gang its seats, which are taken from now on: none named where the nodes of the pool are not told, and
+            By gang its assignment, which is taken from now on: none named where the nodes of the pool are not told, and
             None where not as many devices are free once those earlier in the batch have theirs.
         """
-        found: list[NodeAssignment | None] = [() if not self.knows_nodes(gang.pool) else None for gang in gangs]
+        assignments: list[NodeAssignment | None] = [() if not self.knows_nodes(gang.pool) else None for gang in gangs]
         for pool in dict.fromkeys(gang.pool for gang in gangs if self.knows_nodes(gang.pool)):
             own = {number: gang for number, gang in enumerate(gangs) if gang.pool == pool}
-            for number, assignment in _packed(self._room(pool), own).items():
-                found[number] = assignment
-        return tuple(found)
+            for number, assignment in _packed(self._free_nodes(pool), own).items():
+                assignments[number] = assignment
+        return tuple(assignments)
 
-    def resize(self, gang: Gang, held: NodeAssignment) -> NodeAssignment | None:
-        """Give a gang that holds seats as many devices as it is to have now.
+    def resize(self, gang: Gang, current: NodeAssignment) -> NodeAssignment | None:
+        """Give a gang that has an assignment as many devices as it is to have now.
 
-        One that grows keeps its seats and is given more on its own nodes and switches first; one that shrinks gives
+        One that grows keeps its devices and is given more on its own nodes and switches first; one that shrinks gives
         back those on nodes where it has least. None, and nothing changes, where not as many are free.
         """
-        room = self._room(gang.pool)
-        assignment = room.resized(gang.devices, held, gang.per_node)
-        if assignment is not None and not room.fulfils(gang, assignment):
+        free_nodes = self._free_nodes(gang.pool)
+        assignment = free_nodes.resized(gang.devices, current, gang.per_node)
+        if assignment is not None and not free_nodes.fulfils(gang, assignment):
             return None
         if assignment is not None:
-            room.give_back(held)
-            room.take(assignment)
+            free_nodes.give_back(current)
+            free_nodes.take(assignment)
         return assignment
 
     def allows(self, gang: Gang) -> bool:
-        """Whether there are seats for a gang as it needs them; where nodes are not told, nobody can say no."""
-        return not self.knows_nodes(gang.pool) or self._room(gang.pool).seats(gang) is not None
+        """Whether there is an assignment as a gang needs it; where nodes are not told, nobody can say no."""
+        return not self.knows_nodes(gang.pool) or self._free_nodes(gang.pool).assigned(gang) is not None
 
     def distance(self, pool: int, assignment: NodeAssignment) -> float:
-        """Mean hops between two devices of a gang, from nought to two; nought for one device."""
-        return self._room(pool).distance(assignment)
+        """Mean hops between two devices of a gang, from zero to two; zero for one device."""
+        return self._free_nodes(pool).distance(assignment)
 
     def assignment(self, pool: int, nodes: "Iterable[documents.NodeShare]") -> NodeAssignment:
-        """Seats that shares of nodes name.
+        """The assignment that shares of nodes name.
 
         Raises:
             KeyError: The pool has no such node.
         """
-        names = self._room(pool).names
+        names = self._free_nodes(pool).names
         numbers = self._numbers.setdefault(pool, {}) or {name: number for number, name in enumerate(names)}
         self._numbers[pool] = numbers
         return tuple(sorted((numbers[share["node"]], int(share["devices"])) for share in nodes))
 
-    def wire(self, pool: int, assignment: NodeAssignment) -> "list[documents.NodeShare]":
-        """Seats with the names of their nodes."""
-        names = self._room(pool).names
+    def named(self, pool: int, assignment: NodeAssignment) -> "list[documents.NodeShare]":
+        """An assignment with the names of its nodes."""
+        names = self._free_nodes(pool).names
         return [{"node": names[node], "devices": devices} for node, devices in assignment]
 
-    def _room(self, pool: int) -> FreeNodes:
+    def _free_nodes(self, pool: int) -> FreeNodes:
         """Made when it is first asked for, since most decisions touch few pools.
 
         Raises:
             ValueError: The nodes of the pool are not told.
         """
-        if pool not in self._rooms:
+        if pool not in self._by_pool:
             nodes = self._nodes[pool]
             if nodes is None:
                 raise ValueError(f"the nodes of pool {pool} are not told")
-            self._rooms[pool] = FreeNodes(nodes)
-        return self._rooms[pool]
+            self._by_pool[pool] = FreeNodes(nodes)
+        return self._by_pool[pool]
 
 
 def pack(snapshot: Snapshot, gangs: Sequence[Gang]) -> tuple[NodeAssignment | None, ...]:
@@ -378,9 +378,9 @@ def traffic(snapshot: Snapshot, job: int) -> float:
     return (2.0 * float(jobs.exchange[job]) + float(jobs.boundary[job])) / step if step > 0.0 else 0.0
 
 
-def _packed(room: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeAssignment]:
-    """Seats of gangs of one pool; those that there is no room for are missing."""
-    left = int(room.free.sum())
+def _packed(free_nodes: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeAssignment]:
+    """Assignments of gangs of one pool; those that do not fit are missing."""
+    left = int(free_nodes.free.sum())
     heavy: list[int] = []
     light: list[int] = []
     for number, gang in gangs.items():
@@ -390,17 +390,19 @@ def _packed(room: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeAssignm
     heavy.sort(key=lambda number: (-gangs[number].traffic, -gangs[number].devices))
     # of those that hardly communicate, the ones that do least take the worst
     light.sort(key=lambda number: (gangs[number].traffic, gangs[number].devices))
-    found: dict[int, NodeAssignment] = {}
+    assignments: dict[int, NodeAssignment] = {}
     # those that need something of nodes come before those that may lie anywhere
     for number in sorted((*heavy, *light), key=lambda number: not gangs[number].particular):
-        if (seats := room.seats(gangs[number])) is not None:
-            found[number] = room.take(seats)
+        if (assignment := free_nodes.assigned(gangs[number])) is not None:
+            assignments[number] = free_nodes.take(assignment)
     by_size: dict[int, list[int]] = {}
     for number in (*heavy, *reversed(light)):
-        if number in found and not gangs[number].particular:
+        if number in assignments and not gangs[number].particular:
             by_size.setdefault(gangs[number].devices, []).append(number)
-    # of gangs of one size, the one that communicates more gets the nearer of their seats
+    # of gangs of one size, the one that communicates more gets the nearer of their assignments
     for size, same in by_size.items():
         if size > 1 and len(same) > 1:
-            found.update(zip(same, sorted((found[number] for number in same), key=room.distance), strict=True))
-    return found
+            assignments.update(
+                zip(same, sorted((assignments[number] for number in same), key=free_nodes.distance), strict=True)
+            )
+    return assignments

@@ -86,12 +86,12 @@ class Options:
 
     Args:
         snapshot: What is decided on.
-        room: Devices by pool that jobs can hold.
+        capacity: Devices by pool that jobs can hold.
     """
 
-    def __init__(self, snapshot: Snapshot, room: Counts) -> None:
+    def __init__(self, snapshot: Snapshot, capacity: Counts) -> None:
         self._snapshot = snapshot
-        self._room = np.where(snapshot.reachable[snapshot.pools.domain], room, 0)
+        self._capacity = np.where(snapshot.reachable[snapshot.pools.domain], capacity, 0)
 
     def of(self, job: int) -> tuple[Candidate, ...]:
         """Candidates of a job that come to an end and are worth a thought, the quickest first."""
@@ -107,8 +107,8 @@ class Options:
     def _timed(self, job: int) -> Iterator[Candidate]:
         jobs = self._snapshot.jobs
         pools = np.flatnonzero(
-            (self._snapshot.worth[job, self._snapshot.pools.accelerator] > 0.0)
-            & (self._room > 0)
+            (self._snapshot.job_index[job, self._snapshot.pools.accelerator] > 0.0)
+            & (self._capacity > 0)
             & np.isfinite(self._snapshot.staging[0][job, self._snapshot.pools.domain])
         ).tolist()
         if jobs.modes[job, NONE]:
@@ -126,30 +126,32 @@ class Options:
     def _alone(self, job: int, pools: Sequence[int]) -> Iterator[Holding]:
         jobs = self._snapshot.jobs
         for pool in pools:
-            room = int(self._room[pool])
-            most = min(int(jobs.maximum[job]), room)
-            for devices in (min(int(jobs.requested[job]), most), int(jobs.minimum[job]), most, int(SHRUNK * room)):
+            capacity = int(self._capacity[pool])
+            most = min(int(jobs.maximum[job]), capacity)
+            for devices in (min(int(jobs.requested[job]), most), int(jobs.minimum[job]), most, int(SHRUNK * capacity)):
                 whole = self._stepped(job, min(devices, most))
                 if whole > 0:
                     yield ((pool, whole),)
 
     def _spread(self, job: int, pools: list[int]) -> Iterator[Holding]:
-        domain, room = self._snapshot.pools.domain, self._room
+        domain, capacity = self._snapshot.pools.domain, self._capacity
         requested = int(self._snapshot.jobs.requested[job])
-        largest = sorted(sorted(pools, key=lambda pool: -int(room[pool]))[:MAX_POOLS])
+        largest = sorted(sorted(pools, key=lambda pool: -int(capacity[pool]))[:MAX_POOLS])
         enough = False
         for one, other in permutations(largest, 2):
             if domain[one] != domain[other] and self._joined(job, (one, other)):
-                total = self._stepped(job, min(requested, int(room[one] + room[other])))
+                total = self._stepped(job, min(requested, int(capacity[one] + capacity[other])))
                 enough |= total >= requested
-                share = min(int(room[other]), ceil(total * int(room[other]) / int(room[one] + room[other])))
-                if 0 < share < total and total - share <= room[one]:
+                share = min(
+                    int(capacity[other]), ceil(total * int(capacity[other]) / int(capacity[one] + capacity[other]))
+                )
+                if 0 < share < total and total - share <= capacity[one]:
                     yield ((one, total - share), (other, share))
         if not enough:
             wide = self._wide(largest, requested)
             for chosen in (*permutations(largest, THREE), *([wide] if len(wide) > THREE else [])):
                 if len(set(domain[list(chosen)].tolist())) == len(chosen) and self._joined(job, chosen):
-                    sizes = [int(room[pool]) for pool in chosen]
+                    sizes = [int(capacity[pool]) for pool in chosen]
                     total = self._stepped(job, min(requested, sum(sizes)))
                     others = [min(size, ceil(total * size / sum(sizes))) for size in sizes[1:]]
                     first = total - sum(others)
@@ -159,15 +161,15 @@ class Options:
     def _wide(self, pools: Sequence[int], requested: int) -> tuple[int, ...]:
         """The largest pools of different domains, as many as have what is asked for together."""
         chosen: list[int] = []
-        for pool in sorted(pools, key=lambda pool: -int(self._room[pool])):
-            if self._room[chosen].sum() >= requested:
+        for pool in sorted(pools, key=lambda pool: -int(self._capacity[pool])):
+            if self._capacity[chosen].sum() >= requested:
                 break
             if self._snapshot.pools.domain[pool] not in self._snapshot.pools.domain[chosen]:
                 chosen.append(pool)
         return tuple(chosen)
 
     def _stepped(self, job: int, devices: int) -> int:
-        """The largest number that the job can work with and that is no larger; nought where there is none."""
+        """The largest number that the job can work with and that is no larger; zero where there is none."""
         jobs = self._snapshot.jobs
         least, step = int(jobs.minimum[job]), int(jobs.step[job])
         return least + (devices - least) // step * step if devices >= least else 0
@@ -195,7 +197,7 @@ class Options:
         valid = counts > 0
         domain = snapshot.pools.domain[pools]
         devices = counts.sum(axis=1)
-        index = (snapshot.worth[job, snapshot.pools.accelerator[pools]] * counts).sum(axis=1) / devices
+        index = (snapshot.job_index[job, snapshot.pools.accelerator[pools]] * counts).sum(axis=1) / devices
         read = valid.copy()
         if mode == PIPELINE:
             read[:, 1:] = False
@@ -302,7 +304,7 @@ class Trial:
 
     Args:
         options: Candidates of each job, at least one of each.
-        room: Devices, by pool; each candidate fits in.
+        capacity: Devices, by pool; each candidate fits in.
         slot: Seconds.
 
     Attributes:
@@ -311,11 +313,11 @@ class Trial:
         counts: How many candidates each job has.
         seconds: Of each candidate, (jobs, most candidates); infinite where there is none.
         money: The same.
-        lasting: Slots that it holds its devices, the same; nought where there is none.
+        lasting: Slots that it holds its devices, the same; zero where there is none.
         part: Devices that it holds over those that there are, summed over pools; the same.
     """
 
-    def __init__(self, options: Sequence[Sequence[Candidate]], room: Counts, slot: float) -> None:
+    def __init__(self, options: Sequence[Sequence[Candidate]], capacity: Counts, slot: float) -> None:
         self.jobs, self.slot = len(options), slot
         self.counts = np.array([len(candidates) for candidates in options])
         shape = len(options), int(self.counts.max())
@@ -323,16 +325,16 @@ class Trial:
         self.seconds, self.money = np.full(shape, np.inf), np.full(shape, np.inf)
         self.lasting = np.zeros(shape, dtype=np.int64)
         # places that a holding does not use name a pool that is never full
-        self._pool = np.full((*shape, width), len(room), dtype=np.intp)
+        self._pool = np.full((*shape, width), len(capacity), dtype=np.intp)
         self._need = np.zeros((*shape, width), dtype=np.int64)
-        self._room = np.append(room, 1)
+        self._capacity = np.append(capacity, 1)
         for job, candidates in enumerate(options):
             for number, candidate in enumerate(candidates):
                 self.seconds[job, number], self.money[job, number] = candidate.seconds, candidate.money
                 self.lasting[job, number] = max(1, ceil(min(candidate.seconds / slot, _MAX_LASTING_SLOTS) - _TOLERANCE))
                 for place, (pool, devices) in enumerate(candidate.holding):
                     self._pool[job, number, place], self._need[job, number, place] = pool, devices
-        self.part = (self._need / np.maximum(self._room[self._pool], 1)).sum(axis=2)
+        self.part = (self._need / np.maximum(self._capacity[self._pool], 1)).sum(axis=2)
 
     def run(self, candidates: Numbers, orders: Numbers) -> Batch:
         """Schedules by the way of each job, (rows, jobs), and by an order of jobs, (rows, jobs)."""
@@ -367,7 +369,7 @@ class Trial:
             others, given = pool[columns, before], need[columns, before]
             for share in range(others.shape[2]):
                 taken += np.where(others[:, :, share, None] == wanted[:, None, :], given[:, :, share, None], 0)
-            spare = self._room[wanted] - need[rows, job]
+            spare = self._capacity[wanted] - need[rows, job]
             # it can start in the first slot, or when another ends; what is in the candidate begins with another's start
             instants = np.concatenate([np.ones((len(candidates), 1), dtype=np.int64), ended], axis=1)
             full_at = self._full(instants, begun, ended, taken, spare)
@@ -382,7 +384,7 @@ class Trial:
         """Starts of one row; what is free is kept from instant to instant, which pays where there are many jobs."""
         starts = np.ones(self.jobs, dtype=np.int64)
         instants = np.array([1, _NEVER])
-        free = np.tile(self._room, (1, 1))
+        free = np.tile(self._capacity, (1, 1))
         for job in order.tolist():
             candidate, lasting = candidates[job], int(self.lasting[job, candidates[job]])
             pool, need = self._pool[job, candidate], self._need[job, candidate]
@@ -457,13 +459,13 @@ class Schedule:
 
 
 def search(
-    options: Sequence[Sequence[Candidate]], room: Counts, slot: float, keep: int, until: float = inf
+    options: Sequence[Sequence[Candidate]], capacity: Counts, slot: float, keep: int, until: float = inf
 ) -> tuple[tuple[Schedule, ...], bool]:
     """Schedules from the quickest to the cheapest, none of which beats another.
 
     Args:
         options: Candidates of each job, at least one of each.
-        room: Devices, by pool; each candidate fits in.
+        capacity: Devices, by pool; each candidate fits in.
         slot: Seconds.
         keep: How many schedules at most.
         until: When to stop, by ``time.monotonic``; a first schedule is found even after it.
@@ -471,24 +473,24 @@ def search(
     Returns:
         The schedules, and whether time ended the search before it came to its own end.
     """
-    trial = Trial(options, room, slot)
+    trial = Trial(options, capacity, slot)
     chance = np.random.default_rng(_SEED)
     few = trial.jobs <= NEAR
     left = min(MAX_SCHEDULES, int(EFFORT[0] / trial.jobs**3 if trial.jobs <= FEW else EFFORT[1] / trial.jobs) + 1)
     at_once = min(AT_ONCE, AT_ONCE * NEAR**2 // trial.jobs**2 + 1)
     if until < inf:  # the clock is looked at between them
         at_once = at_once // GLANCES + 1
-    kept = _Kept(2 * max(keep, 50))
+    pareto_set = _ParetoSet(2 * max(keep, 50))
 
     def in_time() -> bool:
-        return kept.batch is None or monotonic() < until
+        return pareto_set.batch is None or monotonic() < until
 
     def tried(candidates: Numbers, orders: Numbers) -> int:
         candidates, orders = candidates[:left], orders[:left]
         for begin in range(0, len(candidates), at_once):
             if not in_time():
                 return begin
-            kept.add(trial.run(candidates[begin : begin + at_once], orders[begin : begin + at_once]))
+            pareto_set.add(trial.run(candidates[begin : begin + at_once], orders[begin : begin + at_once]))
         return len(candidates)
 
     if until < inf:  # whatever comes next, something can be answered
@@ -497,28 +499,28 @@ def search(
         left -= tried(candidates, orders)
     idle = 0
     while left > 0 and idle < IDLE and in_time():
-        fresh = kept.fresh(FRESH)
+        fresh = pareto_set.fresh(FRESH)
         if few and len(fresh.candidates):
             left -= tried(*_neighbours(trial, fresh))
         else:
-            left -= tried(*_crosses(trial, kept.batch, chance, min(AT_ONCE, left)))
-            idle = 0 if kept.news else idle + 1
-    found = kept.best(keep)
-    ends = found.starts + trial.lasting[np.arange(trial.jobs), found.candidates]
+            left -= tried(*_crosses(trial, pareto_set.batch, chance, min(AT_ONCE, left)))
+            idle = 0 if pareto_set.news else idle + 1
+    best = pareto_set.best(keep)
+    ends = best.starts + trial.lasting[np.arange(trial.jobs), best.candidates]
     schedules = tuple(
         Schedule(
-            tuple(found.candidates[row].tolist()),
-            tuple(found.starts[row].tolist()),
+            tuple(best.candidates[row].tolist()),
+            tuple(best.starts[row].tolist()),
             tuple(ends[row].tolist()),
-            float(found.period[row]),
-            float(found.money[row]),
+            float(best.period[row]),
+            float(best.money[row]),
         )
         for row in range(len(ends))
     )
     return schedules, left > 0 and idle < IDLE
 
 
-class _Kept:
+class _ParetoSet:
     """Schedules that no other beats, from the quickest to the cheapest.
 
     Args:
@@ -568,8 +570,8 @@ def _unbeaten(period: Floats, money: Floats) -> Numbers:
     rows: Numbers = order[better]
     # one that is a little dearer and no slower than one a hair quicker stays; one as quick as its follower goes
     same = np.append(period[rows][1:] <= period[rows][:-1] * (1.0 + _SAME), False)
-    kept: Numbers = rows[~same]
-    return kept
+    unbeaten: Numbers = rows[~same]
+    return unbeaten
 
 
 def _spaced(period: Floats, money: Floats, most: int) -> Numbers:
@@ -590,15 +592,15 @@ def _spaced(period: Floats, money: Floats, most: int) -> Numbers:
 
 def _beginnings(trial: Trial, most: int) -> list[tuple[Numbers, Numbers]]:
     """Best sums of candidates at several prices of devices, each in several orders."""
-    found: list[tuple[Numbers, Numbers]] = []
+    beginnings: list[tuple[Numbers, Numbers]] = []
     for price in PRICES:
-        held = trial.part * trial.lasting * trial.slot
-        candidates = _sums(trial, trial.seconds + price * trial.jobs / 2.0 * held, most)
+        occupied = trial.part * trial.lasting * trial.slot
+        candidates = _sums(trial, trial.seconds + price * trial.jobs / 2.0 * occupied, most)
         every = np.arange(trial.jobs)
         lasting, part = trial.lasting[every, candidates], trial.part[every, candidates]
         by = (lasting, lasting * part, -part, lasting / part)
-        found.extend((candidates, np.argsort(key, axis=1, kind="stable")) for key in by)
-    return found
+        beginnings.extend((candidates, np.argsort(key, axis=1, kind="stable")) for key in by)
+    return beginnings
 
 
 def _sums(trial: Trial, cost: Floats, most: int) -> Numbers:
@@ -671,7 +673,7 @@ def _crosses(trial: Trial, batch: Batch | None, chance: np.random.Generator, man
     return candidates, np.argsort(ranks, axis=1, kind="stable")
 
 
-def seated(
+def scheduled_jobs(
     snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, slot: float
 ) -> "list[documents.ScheduledJob]":
     """Jobs of a schedule, in the order of the queue.
@@ -682,7 +684,7 @@ def seated(
 
     Args:
         snapshot: What was decided on.
-        chosen: Way of each job.
+        chosen: Candidate of each job.
         schedule: When they start and how long they hold devices.
         slot: Seconds.
     """
@@ -704,11 +706,11 @@ def seated(
                 "accelerator": names.accelerators[pools.accelerator[gang.pool]],
                 "devices": gang.devices,
             }
-            bought = counter.buy(gang.pool, gang.devices, start, schedule.ends[job])
+            bought = counter.purchase(gang.pool, gang.devices, start, schedule.ends[job])
             if bought is not None:
                 share["purchase"] = bought
             if own and allocator.knows_nodes(gang.pool):
-                share["nodes"] = allocator.wire(gang.pool, own)
+                share["nodes"] = allocator.named(gang.pool, own)
                 leaving.setdefault(schedule.ends[job], []).append((gang.pool, own))
             shares[job].append(share)
     return [
@@ -736,15 +738,15 @@ class _Counter:
         self._offers = snapshot.pools.offers
         self._bought: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
 
-    def buy(self, pool: int, devices: int, start: int, end: int) -> "documents.PurchaseOption | None":
+    def purchase(self, pool: int, devices: int, start: int, end: int) -> "documents.PurchaseOption | None":
         """Name of the way in which devices are bought; none where they cost nothing."""
         offers = self._offers[pool]
         if not offers:
             return None
         wide = max(range(len(offers)), key=lambda number: (offers[number].devices, -offers[number].price))
         reserved = next((number for number, offer in enumerate(offers) if offer.purchase == RESERVED), wide)
-        held = sum(count for begun, ended, count in self._bought.get((pool, reserved), []) if begun <= start < ended)
-        number = reserved if held + devices <= offers[reserved].devices else wide
+        bought = sum(count for begun, ended, count in self._bought.get((pool, reserved), []) if begun <= start < ended)
+        number = reserved if bought + devices <= offers[reserved].devices else wide
         self._bought.setdefault((pool, number), []).append((start, end, devices))
         return PURCHASES[offers[number].purchase]
 
@@ -783,11 +785,11 @@ def front(request: "documents.ParetoRequest", begun: float | None = None) -> "do
     state = request["state"]
     check_state(state)
     snapshot = snapshot_of(state)
-    room = _room(snapshot)
-    options = [Options(snapshot, room).of(job) for job in range(snapshot.waiting)]
+    capacity = _capacity(snapshot)
+    options = [Options(snapshot, capacity).of(job) for job in range(snapshot.waiting)]
     keep = int(request.get("solutions", SOLUTIONS))
     slot = max(float(request["slot"]), MIN_SLOT_SECONDS)
-    found, partial = search(options, room, slot, keep, until) if options and all(options) else ((), False)
+    schedules, partial = search(options, capacity, slot, keep, until) if options and all(options) else ((), False)
     answer: documents.ParetoFront = {
         "revision": state["revision"],
         "method": {"name": METHOD_NAME, "version": METHOD_VERSION},
@@ -795,9 +797,9 @@ def front(request: "documents.ParetoRequest", begun: float | None = None) -> "do
             {
                 "mean_period": schedule.period,
                 "communication_cost": schedule.money,
-                "jobs": seated(snapshot, by_job(options, schedule), schedule, slot),
+                "jobs": scheduled_jobs(snapshot, by_job(options, schedule), schedule, slot),
             }
-            for schedule in found
+            for schedule in schedules
         ],
     }
     if partial:
@@ -805,7 +807,7 @@ def front(request: "documents.ParetoRequest", begun: float | None = None) -> "do
     return answer
 
 
-def _room(snapshot: Snapshot) -> Counts:
+def _capacity(snapshot: Snapshot) -> Counts:
     """Devices by pool that schedules count upon: what is free on nodes, as far as it can be bought in one way."""
     bought = [max((offer.devices for offer in offers), default=None) for offers in snapshot.pools.offers]
     named = [

@@ -117,7 +117,7 @@ def _nodes(nodes: "Sequence[documents.PoolNode] | None", switches: dict[str, int
 
 
 def index_of(accelerators: "Sequence[documents.OfferedAccelerator]") -> tuple[dict[str, int], Floats]:
-    """Row of each profile, and the index, (profiles, accelerators); nought where an accelerator has none."""
+    """Row of each profile, and the index, (profiles, accelerators); zero where an accelerator has none."""
     profiles: dict[str, int] = {}
     for accelerator in accelerators:
         for value in accelerator["indices"]:
@@ -257,7 +257,7 @@ class _JobColumns(Protocol):
     def done(self) -> Sequence[float | None]: ...
 
     @property
-    def held(self) -> "ParsedHoldings": ...
+    def holdings(self) -> "ParsedHoldings": ...
 
     def columns_of(self, specs: Sequence[Any], /) -> "Columns": ...
 
@@ -273,7 +273,7 @@ class PlainJobs:
         saved: Name of the domain of its last checkpoint, or none.
         used: Share of the requested devices that it keeps busy, or none.
         done: Work, or none.
-        held: What running jobs hold.
+        holdings: What running jobs hold.
     """
 
     def __init__(self, state: "documents.SchedulingState") -> None:
@@ -283,7 +283,7 @@ class PlainJobs:
         self.saved: Sequence[str | None] = [entry.get("checkpoint_domain") for entry in entries]
         self.used: Sequence[float | None] = [entry.get("used") for entry in entries]
         self.done: Sequence[float | None] = [entry.get("done") for entry in entries]
-        self.held = ParsedHoldings.of(state["running"])
+        self.holdings = ParsedHoldings.of(state["running"])
 
     @staticmethod
     def columns_of(specs: "Sequence[documents.JobSpec]") -> Columns:
@@ -301,7 +301,7 @@ STALE = 2
 """How many times as many values as specifications may be known before those that nobody has any more are let go."""
 
 
-class Numbered:
+class NumberedColumn:
     """A column of few values, by the numbers of these.
 
     Args:
@@ -319,20 +319,20 @@ class Numbered:
             known.setdefault(value, len(known))
         self.numbers: Numbers = _numbers(list(map(known.__getitem__, values)))
 
-    def followed_by(self, fresh: "Numbered", order: Numbers) -> "Numbered":
+    def followed_by(self, fresh: "NumberedColumn", order: Numbers) -> "NumberedColumn":
         """A column of the same values: places of this one, and behind them of another that knows the same numbers."""
-        made = Numbered((), self.known)
-        made.numbers = np.concatenate([self.numbers, fresh.numbers])[order]
-        return made
+        joined = NumberedColumn((), self.known)
+        joined.numbers = np.concatenate([self.numbers, fresh.numbers])[order]
+        return joined
 
     def used(self) -> set[Any]:
         """Values that stand in the column."""
         values = list(self.known)
         return {values[number] for number in np.unique(self.numbers).tolist()}
 
-    def mapped(self, found: Callable[[Any], Any], kind: type) -> NDArray[Any]:
+    def mapped(self, value_of: Callable[[Any], Any], kind: type) -> NDArray[Any]:
         """What is found for each value, by place in the column."""
-        return np.array([found(value) for value in self.known], dtype=kind)[self.numbers]
+        return np.array([value_of(value) for value in self.known], dtype=kind)[self.numbers]
 
 
 class ParsedSpecs:
@@ -358,7 +358,7 @@ class ParsedSpecs:
         self.specs: Sequence[object] = specs
         self.columns: dict[str, Sequence[Any]] = {name: columns[name] for name in ("id", "data", "start")}
         known = known or {name: {} for name in _NUMBERED}
-        self.numbered = {name: Numbered(columns[name], known[name]) for name in _NUMBERED}
+        self.numbered = {name: NumberedColumn(columns[name], known[name]) for name in _NUMBERED}
         self.figures: Floats = np.empty((len(_FIGURES), len(specs)))
         for row, name in enumerate(_FIGURES):
             self.figures[row] = _seconds(columns[name]) if name in _INSTANTS else columns[name]
@@ -383,22 +383,22 @@ class ParsedSpecs:
         fresh = ParsedSpecs(new, columns_of(new), known)
         order[missing] = len(self.specs) + np.arange(len(missing))
         places = order.tolist()
-        made = object.__new__(ParsedSpecs)
-        made.specs = specs
-        made.figures = np.concatenate([self.figures, fresh.figures], axis=1)[:, order]
-        made.columns = {
+        joined = object.__new__(ParsedSpecs)
+        joined.specs = specs
+        joined.figures = np.concatenate([self.figures, fresh.figures], axis=1)[:, order]
+        joined.columns = {
             name: _gathered([*column, *fresh.columns[name]], places) for name, column in self.columns.items()
         }
-        made.numbered = {
+        joined.numbered = {
             name: column.followed_by(fresh.numbered[name], order) for name, column in self.numbered.items()
         }
-        return made
+        return joined
 
 
 def _gathered(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     """Values of a column by their places."""
-    found: Sequence[Any] = itemgetter(*places)(column) if len(places) > 1 else [column[place] for place in places]
-    return found
+    gathered: Sequence[Any] = itemgetter(*places)(column) if len(places) > 1 else [column[place] for place in places]
+    return gathered
 
 
 class ParsedJobs:
@@ -411,7 +411,7 @@ class ParsedJobs:
     Attributes:
         specs: What is read of their specifications.
         figures: By name; not a number where there is none.
-        held: What running jobs hold.
+        holdings: What running jobs hold.
         waiting: How many of the jobs wait.
         names: Of jobs.
         saved: Name of the domain of its last checkpoint, or none.
@@ -426,7 +426,7 @@ class ParsedJobs:
     """
 
     def __init__(self, jobs: "_JobColumns", before: "ParsedJobs | None" = None) -> None:
-        specs, self.held, self.waiting = jobs.specs, jobs.held, jobs.waiting
+        specs, self.holdings, self.waiting = jobs.specs, jobs.holdings, jobs.waiting
         self.specs: ParsedSpecs = (
             ParsedSpecs(specs, jobs.columns_of(specs))
             if before is None
@@ -466,8 +466,8 @@ class ParsedJobs:
 
     def figure(self, name: str, absent: float) -> Floats:
         """Figures by job."""
-        found = self.figures[name]
-        return np.where(np.isnan(found), absent, found)
+        values = self.figures[name]
+        return np.where(np.isnan(values), absent, values)
 
     def whole(self, name: str, absent: float = 0.0) -> Counts:
         """Whole numbers by job."""
@@ -517,7 +517,7 @@ def snapshot_of(state: "documents.SchedulingState", parsed: ParsedJobs | None = 
         pools=pools,
         links=links_of(state["links"], domains),
         jobs=_jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"])),
-        held=_held(parsed.held, parsed.waiting, now, domains, accelerators, numbers),
+        holdings=_holdings(parsed.holdings, parsed.waiting, now, domains, accelerators, numbers),
         names=Names(tuple(accelerators), tuple(domains), parsed.names),
         now=now,
         denied=frozenset(
@@ -577,14 +577,14 @@ class _Known:
         rows: dict[tuple[str, ...], int] = {}
         named: Sequence[Sequence[str]] = parsed.domains
         if copies := self._copies:
-            named = [copies.get(name) or held for name, held in zip(parsed.artefacts, parsed.domains, strict=True)]
+            named = [copies.get(name) or own for name, own in zip(parsed.artefacts, parsed.domains, strict=True)]
         keys = list(map(tuple, named))
         for key in dict.fromkeys(keys):
             rows[key] = len(rows)
         numbers = list(map(rows.__getitem__, keys))
         holding = [[name in holders for name in self.domains] for holders in rows]
-        found: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
-        return found
+        flags: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
+        return flags
 
     def places(self, names: Sequence[str | None]) -> Numbers:
         """Numbers of domains; nowhere for those that are not named, or not known."""
@@ -636,8 +636,8 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
     )
 
 
-def _held(
-    held: ParsedHoldings,
+def _holdings(
+    parsed: ParsedHoldings,
     first: int,
     now: float,
     domains: Mapping[str, int],
@@ -646,22 +646,22 @@ def _held(
 ) -> Holdings:
     pool = [
         numbers[domains[domain], accelerators[accelerator]]
-        for domain, accelerator in zip(held.domains, held.accelerators, strict=True)
+        for domain, accelerator in zip(parsed.domains, parsed.accelerators, strict=True)
     ]
-    # nought for one that runs, not a number where nobody says when it will
-    runs = np.array([phase == "running" for phase in held.phases], dtype=np.bool_)
-    ready = np.array(_seconds(held.ready)) - now
-    undisturbed = now - np.array(_seconds(held.interrupted))
+    # zero for one that runs, not a number where nobody says when it will
+    runs = np.array([phase == "running" for phase in parsed.phases], dtype=np.bool_)
+    ready = np.array(_seconds(parsed.ready)) - now
+    undisturbed = now - np.array(_seconds(parsed.interrupted))
     return Holdings(
-        holder=np.repeat(np.arange(first, first + len(held.lengths)), _numbers(held.lengths)),
+        holder=np.repeat(np.arange(first, first + len(parsed.lengths)), _numbers(parsed.lengths)),
         pool=_numbers(pool),
-        devices=np.array(held.devices, dtype=np.int64),
-        purchase=_numbers([_PURCHASE.get(purchase or "", NOWHERE) for purchase in held.purchases]),
-        mode=_numbers([_MODE.get(mode, 0) for mode in held.modes]),
-        period=np.array([period or 1 for period in held.periods], dtype=np.int64),
-        rate=np.array(held.rates, dtype=np.float64),
+        devices=np.array(parsed.devices, dtype=np.int64),
+        purchase=_numbers([_PURCHASE.get(purchase or "", NOWHERE) for purchase in parsed.purchases]),
+        mode=_numbers([_MODE.get(mode, 0) for mode in parsed.modes]),
+        period=np.array([period or 1 for period in parsed.periods], dtype=np.int64),
+        rate=np.array(parsed.rates, dtype=np.float64),
         ready=np.where(runs, 0.0, np.maximum(ready, 0.0)),
-        saving=np.array([phase == "interrupted" for phase in held.phases], dtype=np.bool_),
+        saving=np.array([phase == "interrupted" for phase in parsed.phases], dtype=np.bool_),
         undisturbed=np.where(np.isnan(undisturbed), inf, undisturbed),
     )
 
@@ -676,13 +676,13 @@ def _seconds(texts: Sequence[str | None]) -> list[float]:
     return [known[text] for text in texts]
 
 
-def _allowed(column: Numbered, kinds: Sequence[str | None]) -> Flags:
+def _allowed(column: NumberedColumn, kinds: Sequence[str | None]) -> Flags:
     """Whether accelerators are of a kind that will do, (jobs, accelerators)."""
     rows = [[not accepted or kind in accepted for kind in kinds] for accepted in column.known]
     return np.array(rows, dtype=np.bool_).reshape(len(rows), len(kinds))[column.numbers]
 
 
-def _modes(column: Numbered) -> Flags:
+def _modes(column: NumberedColumn) -> Flags:
     """How jobs may be spread; one that tells nothing of its communication is not spread."""
     rows = [[mode in modes and (mode == MODES[0] or modes[-1]) for mode in MODES] for modes in column.known]
     return np.array(rows, dtype=np.bool_).reshape(len(rows), len(MODES))[column.numbers]

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
 _MIN_LINK_SECONDS = 1e-9
-"""Seconds that a link takes at least: sparse graphs take nought for no link."""
+"""Seconds that a link takes at least: sparse graphs take zero for no link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Paths:
     """Paths between domains, all (domains, domains), from row to column.
 
     Attributes:
-        available: Bits a second that one more flow may hope for; infinite at home, nought where nothing leads.
-        round_trip: Seconds; nought at home, infinite where nothing leads.
-        tariff: Money for a bit; nought at home, infinite where nothing leads.
+        available: Bits a second that one more flow may hope for; infinite at home, zero where nothing leads.
+        round_trip: Seconds; zero at home, infinite where nothing leads.
+        tariff: Money for a bit; zero at home, infinite where nothing leads.
     """
 
     available: Floats
@@ -119,8 +119,8 @@ def _routes(
 
 def _links(link: Numbers, before: NDArray[np.int32], start: int, end: int) -> list[int]:
     """Numbers of the links of a path that there is."""
-    found: list[int] = []
+    links: list[int] = []
     while end != start:
-        found.append(int(link[before[end], end]))
+        links.append(int(link[before[end], end]))
         end = int(before[end])
-    return found[::-1]
+    return links[::-1]

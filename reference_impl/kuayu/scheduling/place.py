@@ -72,10 +72,10 @@ class Account:
         """A candidate, with its nodes and purchases."""
         mode = int(self._decided.candidates.mode[row])
         shares = [self.share(*parts) for parts in zip(gangs, bought, assignment, strict=True)]
-        made: documents.JobPlacement = {"shares": shares, "split_mode": MODES[mode]}
+        placement: documents.JobPlacement = {"shares": shares, "split_mode": MODES[mode]}
         if mode == PERIODIC:
-            made["sync_period"] = int(self._decided.candidates.period[row])
-        return made
+            placement["sync_period"] = int(self._decided.candidates.period[row])
+        return placement
 
     def share(self, gang: Gang, bought: int, assignment: NodeAssignment) -> "documents.DomainShare":
         """Devices of a pool."""
@@ -88,7 +88,7 @@ class Account:
         if bought != NOWHERE:
             share["purchase"] = PURCHASES[bought]
         if self._allocator.knows_nodes(gang.pool):
-            share["nodes"] = self._allocator.wire(gang.pool, assignment)
+            share["nodes"] = self._allocator.named(gang.pool, assignment)
         return share
 
     def of(self, attempt: Attempt, most: int) -> "documents.PlacementExplanation":
@@ -109,9 +109,9 @@ class Account:
         features[:, BEGINS], features[:, MOVING] = change.pause, change.money
         features[:, RUNS], features[:, DEVICES] = self._running.left[row] / change.speed, devices
         begins, ends = float(change.pause[0]), float(change.pause[0] + features[0, RUNS])
-        held = np.array([[pool]]), np.array([[devices]]), np.array([ends])
-        features[:, PRICE] = self._decided.availability.purchases.prices(np.array([job]), *held)
-        rate = float(self._snapshot.held.rate[job - self._snapshot.waiting] * change.speed[0])
+        taken = np.array([[pool]]), np.array([[devices]]), np.array([ends])
+        features[:, PRICE] = self._decided.availability.purchases.prices(np.array([job]), *taken)
+        rate = float(self._snapshot.holdings.rate[job - self._snapshot.waiting] * change.speed[0])
         outcome: documents.PredictedOutcome = {
             "run_at": instant(self._snapshot.now + begins),
             "finish_at": instant(self._snapshot.now + ends),
@@ -142,31 +142,31 @@ class Account:
                 candidates.pools[attempt.row].tolist(), candidates.devices[attempt.row].tolist(), strict=True
             ):
                 free[pool] += devices or 0
-        room = np.minimum(free, left)
-        fits = (candidates.devices[attempt.rows] <= room[candidates.pools[attempt.rows]]).all(axis=1) & np.isfinite(
+        capacity = np.minimum(free, left)
+        fits = (candidates.devices[attempt.rows] <= capacity[candidates.pools[attempt.rows]]).all(axis=1) & np.isfinite(
             attempt.scores
         )
-        found: list[documents.PlacementAlternative] = []
+        alternatives: list[documents.PlacementAlternative] = []
         for place in np.argsort(attempt.scores, kind="stable").tolist():
-            if len(found) == most:
+            if len(alternatives) == most:
                 break
             if not fits[place] or (attempt.starts and place == attempt.chosen):
                 continue
             row = int(attempt.rows[place])
             gangs = self.gangs(attempt.job, row)
             assignment = self._allocator.pack(gangs)
-            if all(seats is not None for seats in assignment):
+            if all(nodes is not None for nodes in assignment):
                 seconds = float(attempt.features[place, BEGINS] + attempt.features[place, RUNS])
                 bought = [
                     availability.purchases.cheapest(attempt.job, gang.pool, gang.devices, seconds) for gang in gangs
                 ]
-                placement = self.placement(gangs, row, bought, [seats or () for seats in assignment])
+                placement = self.placement(gangs, row, bought, [nodes or () for nodes in assignment])
                 outcome = self._outcome(attempt, place, now=True)
-                found.append({"verb": "start", "placement": placement, "outcome": outcome})
-            for gang, seats in zip(gangs, assignment, strict=True):
-                if seats and self._allocator.knows_nodes(gang.pool):
-                    self._allocator.give_back(gang.pool, seats)
-        return found
+                alternatives.append({"verb": "start", "placement": placement, "outcome": outcome})
+            for gang, nodes in zip(gangs, assignment, strict=True):
+                if nodes and self._allocator.knows_nodes(gang.pool):
+                    self._allocator.give_back(gang.pool, nodes)
+        return alternatives
 
     def _outcome(self, attempt: Attempt, place: int, *, now: bool = False) -> "documents.PredictedOutcome":
         """What is expected of a candidate."""
@@ -296,7 +296,7 @@ def report(
     explained = bool(request.get("explain"))
     learned = network if weights == OWN else None
     by, queue_policy = learned.constants(snapshot) if learned else (scorer, None)
-    result = decide(snapshot, by, weights, queue_policy, everyone=explained or bool(shares), room=not shares)
+    result = decide(snapshot, by, weights, queue_policy, everyone=explained or bool(shares), preempt=not shares)
     if shares:
         result = planned(snapshot, result, {share["domain"]: float(share["share"]) for share in shares})
     allocator = NodeAllocator(snapshot.pools.nodes)
@@ -320,7 +320,7 @@ def report(
 
 
 def weights_of(weights: "documents.ObjectiveWeights | None") -> Weights:
-    """Weights of a request, or the reference's own; they are too where all of them are nought."""
+    """Weights of a request, or the reference's own; they are too where all of them are zero."""
     if not weights or not any(weights.values()):
         return OWN
     given = (weights.get("period"), weights.get("communication"), weights.get("utilisation"), weights.get("price"))
@@ -334,16 +334,16 @@ def _starts(
     attempts = [attempt for attempt in result.attempts if attempt.starts]
     gangs = [account.gangs(attempt.job, attempt.row) for attempt in attempts]
     assignment = iter(allocator.pack([gang for job_gangs in gangs for gang in job_gangs]))
-    made: list[documents.PlacementDecision] = []
+    decisions: list[documents.PlacementDecision] = []
     for attempt, job_gangs in zip(attempts, gangs, strict=True):
         given = [next(assignment) for _ in job_gangs]
-        if any(seats is None for seats in given):
+        if any(nodes is None for nodes in given):
             attempt.starts = False
             continue
         bought = result.availability.bought[attempt.job]
-        placement = account.placement(job_gangs, attempt.row, bought, [seats or () for seats in given])
-        made.append({"job": snapshot.names.jobs[attempt.job], "verb": "start", "placement": placement})
-    return made
+        placement = account.placement(job_gangs, attempt.row, bought, [nodes or () for nodes in given])
+        decisions.append({"job": snapshot.names.jobs[attempt.job], "verb": "start", "placement": placement})
+    return decisions
 
 
 def _changes(
@@ -355,7 +355,7 @@ def _changes(
     reasons: Reasons,
 ) -> "list[documents.PlacementDecision]":
     """Decisions for running jobs that give devices back, or go on elsewhere or with more; reasons are added by job."""
-    made: list[documents.PlacementDecision] = []
+    decisions: list[documents.PlacementDecision] = []
     resized = scale_downs(snapshot, result)
     for scale_down in resized:
         current = share_of(scale_down.job - snapshot.waiting)
@@ -364,14 +364,14 @@ def _changes(
                 snapshot, scale_down.job, scale_down.pool, scale_down.devices, current, allocator, account
             )
         ) is not None:
-            made.append(_change(snapshot, scale_down.job, "resize", share))
+            decisions.append(_change(snapshot, scale_down.job, "resize", share))
             reasons[snapshot.names.jobs[scale_down.job]] = scale_down, CHANGES["resize"]
     verb: documents.PlacementVerb
     for mover in migrations(snapshot, result, frozenset(scale_down.job for scale_down in resized)):
         current = share_of(mover.job - snapshot.waiting)
         if not mover.devices:
             name = snapshot.names.jobs[mover.job]
-            made.append({"job": name, "verb": "stop"})
+            decisions.append({"job": name, "verb": "stop"})
             reasons[name] = mover, CHANGES["stop"]
             continue
         if mover.stays:
@@ -384,9 +384,9 @@ def _changes(
             verb, why = "migrate", "migrate"
         why = "yield" if mover in result.preemption else why
         if share is not None:
-            made.append(_change(snapshot, mover.job, verb, share))
+            decisions.append(_change(snapshot, mover.job, verb, share))
             reasons[snapshot.names.jobs[mover.job]] = mover, CHANGES[why]
-    return made
+    return decisions
 
 
 def _resized(
@@ -400,8 +400,8 @@ def _resized(
 ) -> "documents.DomainShare | None":
     """The share of a running job with other devices of its pool; none where nodes have no room for it."""
     gang = gang_of(snapshot, job, pool, devices)
-    held = allocator.assignment(pool, share.get("nodes") or ()) if allocator.knows_nodes(pool) else ()
-    assignment = allocator.resize(gang, held) if held else ()
+    current = allocator.assignment(pool, share.get("nodes") or ()) if allocator.knows_nodes(pool) else ()
+    assignment = allocator.resize(gang, current) if current else ()
     if assignment is None or (allocator.knows_nodes(pool) and not assignment):
         return None
     resized = account.share(gang, NOWHERE, assignment)

@@ -41,7 +41,7 @@ SET = ("money", "lost", "doubt", "eager", "gang")
 SPAN = 2.0
 """Doublings or halvings of a constant at most."""
 BOUND = 10.0
-"""Nothing that is seen is farther from nought than this."""
+"""Nothing that is seen is farther from zero than this."""
 HIDDEN = 24
 """Width of both hidden layers."""
 LAYERS = ("enter", "meet", "leave")
@@ -59,7 +59,7 @@ def seen(snapshot: Snapshot) -> Floats:
     count = max(waiting, 1)
     tariff = snapshot.paths.tariff[~np.eye(snapshot.domains, dtype=np.bool_)]
     tariff = tariff[np.isfinite(tariff)]
-    found = (
+    features = (
         log1p(waiting) / 2.0,
         log1p(len(jobs) - waiting) / 2.0,
         requested[:waiting].sum() / total,
@@ -71,7 +71,7 @@ def seen(snapshot: Snapshot) -> Floats:
         snapshot.reachable.mean(),
         log1p(TERABYTE * float(tariff.mean())) / 2.0 if len(tariff) else 0.0,
     )
-    return np.minimum(np.array(found, dtype=np.float64), BOUND)
+    return np.minimum(np.array(features, dtype=np.float64), BOUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,5 +129,5 @@ def shipped() -> PolicyNetwork | None:
     path = files("kuayu.scheduling") / FILE
     if not path.is_file():
         return None
-    with path.open("rb") as file, np.load(file) as held:
-        return PolicyNetwork.of({name: held[name] for name in held.files})
+    with path.open("rb") as file, np.load(file) as arrays:
+        return PolicyNetwork.of({name: arrays[name] for name in arrays.files})

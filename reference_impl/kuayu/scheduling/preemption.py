@@ -2,10 +2,10 @@
 
 1. *Preemption.* The sum of periods is least where the jobs that will be through first have the fastest devices, and
    others go on beside them: T. Gonzalez, "Optimal mean finish time preemptive schedules", TR 220, Pennsylvania State
-   University, 1977. A long job need not be kept off fast devices while nobody else wants them: it makes room when
+   University, 1977. A long job need not be kept off fast devices while nobody else wants them: it is preempted when
    somebody does. It gives up no more devices than are needed.
-2. *Priority.* What jobs of lower priority lose counts a tenth, they make room however little they have before them, and
-   are stopped where nothing less will do. Jobs of the same priority are never stopped for each other.
+2. *Priority.* What jobs of lower priority lose counts a tenth, they are preempted however little they have before
+   them, and are stopped where nothing less will do. Jobs of the same priority are never stopped for each other.
 3. *Migration and scale-up.* Whoever started on slow devices, or on few, need not stay there once better ones are free
    and nobody who waits takes them. It is interrupted only if that is little beside what it has before it, and if it
    ends clearly sooner, what it costs included.
@@ -33,7 +33,7 @@ from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, UtilisationPrio
 
 @dataclass(frozen=True, slots=True)
 class VictimOptions:
-    """How running jobs could make room, by row.
+    """How running jobs could be preempted, by row.
 
     Attributes:
         row: Of the job among those that can be changed.
@@ -66,7 +66,7 @@ class PoolOptions:
 
     Attributes:
         option: Rows of the options, ascending.
-        left: Seconds that the job has before it; infinite where it makes room however little that is.
+        left: Seconds that the job has before it; infinite where it is preempted however little that is.
         row: And the others as in :class:`VictimOptions`.
         pool: Likewise.
         devices: Likewise.
@@ -75,7 +75,7 @@ class PoolOptions:
         shrinks: Whether it goes on in its pool on fewer devices.
         slower: Likewise.
         cost: Likewise.
-        worth: What a device of the pool where it goes on is worth.
+        device_value: Of the pool where it goes on.
         weight: What a second counts that it loses.
     """
 
@@ -89,19 +89,19 @@ class PoolOptions:
     shrinks: Flags
     slower: Floats
     cost: Floats
-    worth: Floats
+    device_value: Floats
     weight: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class VictimSet:
-    """Who has to make room, and what it costs.
+    """Which jobs are preempted, and what it costs.
 
     Attributes:
         options: Rows of the options.
         devices: On how many devices each goes on: what is not needed of an option is not taken.
         start: Seconds until the devices are free.
-        lost: Seconds that those who make room lose.
+        lost: Seconds that those who are preempted lose.
     """
 
     options: list[int]
@@ -145,11 +145,11 @@ class ChangeableJobs:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         shares = _undisturbed(snapshot)
-        held = snapshot.held
-        self.job, self.pool = held.holder[shares], held.pool[shares]
-        self.devices, self.bought = held.devices[shares], held.purchase[shares]
-        self.left: Floats = snapshot.jobs.left[self.job] / held.rate[self.job - snapshot.waiting]
-        self.undisturbed: Floats = held.undisturbed[self.job - snapshot.waiting]
+        holdings = snapshot.holdings
+        self.job, self.pool = holdings.holder[shares], holdings.pool[shares]
+        self.devices, self.bought = holdings.devices[shares], holdings.purchase[shares]
+        self.left: Floats = snapshot.jobs.left[self.job] / holdings.rate[self.job - snapshot.waiting]
+        self.undisturbed: Floats = holdings.undisturbed[self.job - snapshot.waiting]
 
     @cached_property
     def _utilisation_prior(self) -> UtilisationPrior:
@@ -165,8 +165,8 @@ class ChangeableJobs:
         """Speed of each on as many devices as are of use to it over its speed now, of those where it is."""
         most = self._snapshot.jobs.maximum[self.job].astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = self.longer / self._utilisation_prior.longer(self.job, most)
-        return found
+            speed: Floats = self.longer / self._utilisation_prior.longer(self.job, most)
+        return speed
 
     @cached_property
     def longer(self) -> Floats:
@@ -179,7 +179,7 @@ class ChangeableJobs:
         job, was, target = self.job[row], self.pool[row], pools.domain[pool]
         with np.errstate(divide="ignore", invalid="ignore"):
             speed = self.longer[row] / self._utilisation_prior.longer(job, devices.astype(np.float64))
-            speed *= snapshot.worth[job, pools.accelerator[pool]] / snapshot.worth[job, pools.accelerator[was]]
+            speed *= snapshot.job_index[job, pools.accelerator[pool]] / snapshot.job_index[job, pools.accelerator[was]]
         speed *= self.paces[target] / self.paces[pools.domain[was]]
         return speed
 
@@ -200,7 +200,7 @@ class ChangeableJobs:
         staging, paid = (np.where(stays, 0.0, per_domain[job, target]) for per_domain in snapshot.data_staging)
         with np.errstate(divide="ignore", invalid="ignore"):
             speed = self.longer[row] / self._utilisation_prior.longer(job, then)
-            speed *= snapshot.worth[job, pools.accelerator[pool]] / snapshot.worth[job, pools.accelerator[was]]
+            speed *= snapshot.job_index[job, pools.accelerator[pool]] / snapshot.job_index[job, pools.accelerator[was]]
             moving = np.where(sent, size * BITS / paths.available[source, target], 0.0)
             money = np.where(sent, size * BITS * paths.tariff[source, target], 0.0)
         saves = saving(size, has)
@@ -211,18 +211,18 @@ class ChangeableJobs:
 
 def _undisturbed(snapshot: Snapshot) -> Numbers:
     """Shares of jobs that run undisturbed in one pool, and of which it is known what they keep busy."""
-    jobs, held = snapshot.jobs, snapshot.held
-    place = held.holder - snapshot.waiting
-    found: Numbers = np.flatnonzero(
+    jobs, holdings = snapshot.jobs, snapshot.holdings
+    place = holdings.holder - snapshot.waiting
+    shares: Numbers = np.flatnonzero(
         (np.bincount(place, minlength=len(jobs) - snapshot.waiting)[place] == 1)
-        & (held.mode[place] == NONE)
-        & (held.ready[place] == 0.0)
-        & (held.rate[place] > 0.0)
-        & ~held.saving[place]
-        & jobs.measured[held.holder]
-        & snapshot.reachable[snapshot.pools.domain[held.pool]]
+        & (holdings.mode[place] == NONE)
+        & (holdings.ready[place] == 0.0)
+        & (holdings.rate[place] > 0.0)
+        & ~holdings.saving[place]
+        & jobs.measured[holdings.holder]
+        & snapshot.reachable[snapshot.pools.domain[holdings.pool]]
     )
-    return found
+    return shares
 
 
 MIN_UNDISTURBED_SECONDS = 1800.0
@@ -233,8 +233,8 @@ MAX_PAUSE_PER_UNDISTURBED = 0.05
 
 def bearable(undisturbed: Floats, pause: Floats | float) -> Flags:
     """Whether jobs may be interrupted for so many seconds, so long after the last time."""
-    found: Flags = (undisturbed >= MIN_UNDISTURBED_SECONDS) & (pause <= MAX_PAUSE_PER_UNDISTURBED * undisturbed)
-    return found
+    flags: Flags = (undisturbed >= MIN_UNDISTURBED_SECONDS) & (pause <= MAX_PAUSE_PER_UNDISTURBED * undisturbed)
+    return flags
 
 
 MAX_PAUSE_SHARE = 0.02
@@ -242,7 +242,7 @@ MAX_PAUSE_SHARE = 0.02
 MAX_SAVING_SECONDS = 600.0
 """Seconds in which its checkpoint has to be written: so long somebody waits for its devices."""
 MIN_REMAINING_RATIO = 2.0
-"""A job makes room only for one that holds the devices for less than what it has before it, by this factor."""
+"""A job is preempted only for one that holds the devices for less than what it has before it, by this factor."""
 PAUSE_WEIGHT = 3.0
 """Seconds that a second of interruption counts."""
 MAX_PAUSE_SECONDS = 120.0
@@ -255,18 +255,18 @@ MIN_SCORE_GAIN = 0.02
 """By how much less a score has to be for others to be interrupted."""
 
 MAX_TRIES = 64
-"""Candidates of an epoch for which room is looked for."""
+"""Candidates of an epoch for which victims are looked for."""
 
 
 class Preemption:
-    """Makes room where that is worth more than it costs.
+    """Preempts jobs where that gains more than it costs.
 
     Attributes:
-        moved: Jobs that have been told to make room.
+        moved: Jobs that have been preempted.
 
     Args:
         snapshot: Its running jobs.
-        availability: What is free; those who make room take from it.
+        availability: What is free; those who are preempted take from it.
     """
 
     def __init__(self, snapshot: Snapshot, availability: Availability) -> None:
@@ -278,7 +278,7 @@ class Preemption:
     def better(
         self, attempt: Attempt, job_rows: slice, candidates: Candidates, scoring: Scoring, delay: float
     ) -> int | None:
-        """A way that is better than the one chosen, if others make room for it; they are told to.
+        """A way that is better than the one chosen, if others are preempted for it; they are.
 
         Args:
             attempt: Of the job that is looked at; waits, crowd and score of the candidate are brought up to date.
@@ -304,7 +304,7 @@ class Preemption:
         if not len(hopeful):
             return None
         seconds = attempt.features[:, BEGINS] + attempt.features[:, RUNS]
-        found: tuple[int, VictimSet] | None = None
+        best: tuple[int, VictimSet] | None = None
         for place in hopeful[np.argsort(optimistic_bounds[hopeful], kind="stable")].tolist():
             if optimistic_bounds[place] >= least:
                 break
@@ -324,10 +324,10 @@ class Preemption:
             features[0, CROWD] += victims.lost
             score = float(scoring.anew(features)[0])
             if score < least:
-                least, found = score, (place, victims)
-        if found is None:
+                least, best = score, (place, victims)
+        if best is None:
             return None
-        place, victims = found
+        place, victims = best
         attempt.features[place, WAITS] = victims.start
         attempt.features[place, CROWD] += victims.lost
         attempt.scores[place] = least
@@ -335,7 +335,7 @@ class Preemption:
         return place
 
     def victims(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
-        """The cheapest way for a job to have devices of a pool for so long, if it needs others to make room.
+        """The cheapest way for a job to have devices of a pool for so long, if it needs others to be preempted.
 
         Each loses what it does less of while the devices are held, since it may come back after that. Nobody stands
         still for long for a job of lower priority, or is stopped for one that has no higher.
@@ -350,7 +350,7 @@ class Preemption:
         # of what a job gives up where it stays, no more is taken than is needed
         option, freed = block.option.take(place), block.freed.take(place)
         part = np.where(block.shrinks.take(place), np.minimum(more / freed, 1.0), 1.0)
-        elsewhere = delay * block.worth.take(place) * block.devices.take(place) * seconds
+        elsewhere = delay * block.device_value.take(place) * block.devices.take(place) * seconds
         counts = block.slower.take(place) * part * seconds + block.cost.take(place)
         lost = block.weight.take(place) * counts + np.where(block.stays.take(place), 0.0, elsewhere)
         order = np.argsort(lost / np.minimum(freed, more), kind="stable")
@@ -358,7 +358,7 @@ class Preemption:
         beyond = sum(int(options.freed[row]) for row in chosen) - more
         if beyond < 0:
             return None
-        rows, keeps = self._kept(chosen, beyond)
+        rows, keeps = self._trimmed(chosen, beyond)
         saves, slower, cost = options.saves[rows], options.slower[rows], options.cost[rows]
         if (keeps != options.devices[rows]).any():
             change = self._running.change(options.row[rows], options.pool[rows], keeps)
@@ -389,7 +389,7 @@ class Preemption:
                 shrinks=self._shrinks[rows],
                 slower=options.slower[rows],
                 cost=options.cost[rows],
-                worth=self._worth[rows],
+                device_value=self._device_value[rows],
                 weight=np.where(lower, LOWER_PRIORITY_WEIGHT, 1.0),
             )
         return self._blocks[pool, own]
@@ -397,18 +397,18 @@ class Preemption:
     def _lost(self, job: int, rows: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
         """Seconds that options count, those of others included who find devices taken elsewhere."""
         options, own = self._options, self._snapshot.jobs.priority[job]
-        others = np.where(self._stays[rows], 0.0, delay * self._worth[rows] * options.devices[rows] * seconds)
+        others = np.where(self._stays[rows], 0.0, delay * self._device_value[rows] * options.devices[rows] * seconds)
         weight = np.where(self._priority[options.row[rows]] < own, LOWER_PRIORITY_WEIGHT, 1.0)
-        found: Floats = weight * (slower * seconds + cost) + others
-        return found
+        lost: Floats = weight * (slower * seconds + cost) + others
+        return lost
 
-    def _kept(self, chosen: list[int], beyond: int) -> tuple[Numbers, Counts]:
+    def _trimmed(self, chosen: list[int], beyond: int) -> tuple[Numbers, Counts]:
         """Rows that are needed, and devices on which each goes on, where so many more than needed would be given up.
 
         The last of them, who lose most for a device, keep theirs first.
         """
         options, running, jobs = self._options, self._running, self._snapshot.jobs
-        kept: list[tuple[int, int]] = []
+        trimmed: list[tuple[int, int]] = []
         for option in reversed(chosen):
             row, devices, freed = int(options.row[option]), int(options.devices[option]), int(options.freed[option])
             if freed <= beyond:
@@ -419,8 +419,8 @@ class Preemption:
                 more = least + (devices + beyond - least) // step * step
                 if more >= max(devices, least):
                     devices, beyond = more, beyond - (more - devices)
-            kept.append((option, devices))
-        rows, counts = np.array(kept[::-1], dtype=np.int64).reshape(-1, 2).T
+            trimmed.append((option, devices))
+        rows, counts = np.array(trimmed[::-1], dtype=np.int64).reshape(-1, 2).T
         return rows, counts
 
     def _chosen(self, order: Numbers, more: int) -> Iterator[int]:
@@ -444,7 +444,7 @@ class Preemption:
             yield option
 
     def _make(self, victims: VictimSet, beneficiary: int) -> None:
-        """Those who make room go."""
+        """Those who are preempted go."""
         options, availability = self._options, self._availability
         for option, devices in zip(victims.options, victims.devices, strict=True):
             row, pool = int(options.row[option]), int(options.pool[option])
@@ -468,30 +468,30 @@ class Preemption:
 
     @cached_property
     def _priority(self) -> Numbers:
-        found: Numbers = self._snapshot.jobs.priority[self._running.job]
-        return found
+        priority: Numbers = self._snapshot.jobs.priority[self._running.job]
+        return priority
 
     @cached_property
     def _stays(self) -> Flags:
-        found: Flags = self._options.pool == self._options.was
-        return found
+        stays: Flags = self._options.pool == self._options.was
+        return stays
 
     @cached_property
     def _shrinks(self) -> Flags:
-        found: Flags = self._stays & (self._options.devices > 0)
-        return found
+        shrinks: Flags = self._stays & (self._options.devices > 0)
+        return shrinks
 
     @cached_property
-    def _worth(self) -> Floats:
-        """What a device of the pool is worth where each would go on."""
-        found: Floats = self._snapshot.device_value[self._options.pool]
-        return found
+    def _device_value(self) -> Floats:
+        """Value of a device of the pool where each would go on."""
+        value: Floats = self._snapshot.device_value[self._options.pool]
+        return value
 
     @cached_property
     def _bounds(self) -> Numbers:
         """The first option of each pool, and behind them the end of the last."""
-        found: Numbers = np.searchsorted(self._options.was, np.arange(len(self._availability.free) + 1))
-        return found
+        bounds: Numbers = np.searchsorted(self._options.was, np.arange(len(self._availability.free) + 1))
+        return bounds
 
     @cached_property
     def _options(self) -> VictimOptions:
@@ -538,8 +538,8 @@ class Preemption:
 
 def _cost(change: Change) -> Floats:
     """Seconds that interruptions count, money included."""
-    found: Floats = PAUSE_WEIGHT * change.pause + INTERRUPTION_SECONDS + MONEY * change.money
-    return found
+    cost: Floats = PAUSE_WEIGHT * change.pause + INTERRUPTION_SECONDS + MONEY * change.money
+    return cost
 
 
 MAX_MIGRATION_PAUSE_SHARE = 5e-3
@@ -565,11 +565,11 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
         but: Numbers of jobs that something else becomes of.
     """
     availability = result.availability
-    found = list(result.preemption)
-    gone = {migration.job for migration in found}
+    chosen = list(result.preemption)
+    gone = {migration.job for migration in chosen}
     spare = np.flatnonzero(availability.free > 0)
     if not len(spare):
-        return found
+        return chosen
     now = ChangeableJobs(snapshot)
     row, pool, devices = _migration_candidates(snapshot, result, now, spare, availability.free)
     quick = now.speeds(row, pool, devices) > MIN_SPEED
@@ -588,8 +588,8 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
             continue
         availability.take(mover, np.array([where]), np.array([more]), float(seconds[candidate]))
         gone.add(mover)
-        found.append(Migration(mover, where, count, stays, bought))
-    return found
+        chosen.append(Migration(mover, where, count, stays, bought))
+    return chosen
 
 
 def _migration_candidates(
@@ -601,9 +601,9 @@ def _migration_candidates(
     """
     jobs, job = snapshot.jobs, now.job
     rows = np.flatnonzero((MAX_MIGRATION_PAUSE_SHARE * now.left >= STARTING) & bearable(now.undisturbed, STARTING))
-    worth, accelerator = snapshot.worth[job[rows]], snapshot.pools.accelerator
-    own, domain = snapshot.worth[job[rows], accelerator[now.pool[rows]]], snapshot.pools.domain[spare]
-    fastest = now.fastest[rows, None] * worth[:, accelerator[spare]] * now.paces[domain]
+    index, accelerator = snapshot.job_index[job[rows]], snapshot.pools.accelerator
+    own, domain = snapshot.job_index[job[rows], accelerator[now.pool[rows]]], snapshot.pools.domain[spare]
+    fastest = now.fastest[rows, None] * index[:, accelerator[spare]] * now.paces[domain]
     usable = fastest > (MIN_SPEED * own * now.paces[snapshot.pools.domain[now.pool[rows]]])[:, None]
     usable &= _near_enough(snapshot, result, now, rows)[:, domain] | (now.pool[rows, None] == spare)
     place, column = np.nonzero(usable)
@@ -644,11 +644,11 @@ def _near_enough(snapshot: Snapshot, result: EpochResult, running: ChangeableJob
     seconds = staging[job] + snapshot.paths.seconds(bits, source)
     money = paid[job] + snapshot.paths.money(bits, source)
     freed = _crowd(snapshot, result) * snapshot.device_value[running.pool[rows]] * running.devices[rows] * left
-    worth = np.minimum(left, GAIN_HORIZON_SECONDS) + freed
+    gain = np.minimum(left, GAIN_HORIZON_SECONDS) + freed
     with np.errstate(invalid="ignore"):
-        found: Flags = seconds <= most[:, None] * (1.0 + ROUNDING)
-        found &= MONEY * money <= worth[:, None] * (1.0 + ROUNDING)
-    return found
+        near: Flags = seconds <= most[:, None] * (1.0 + ROUNDING)
+        near &= MONEY * money <= gain[:, None] * (1.0 + ROUNDING)
+    return near
 
 
 ROUNDING = 1e-6
@@ -663,13 +663,13 @@ def _gains(
     Nought is gained where it does not pay.
     """
     value = snapshot.device_value
-    was, held, left = running.pool[row], running.devices[row], running.left[row]
+    was, had, left = running.pool[row], running.devices[row], running.left[row]
     change = running.change(row, pool, devices)
     with np.errstate(divide="ignore", invalid="ignore"):
         then = left / change.speed
         near = np.minimum(left, GAIN_HORIZON_SECONDS)
         gained = np.minimum(left - then, near * (1.0 - 1.0 / change.speed)) - change.pause
-    others = _crowd(snapshot, result) * (value[pool] * devices * (change.pause + then) - value[was] * held * left)
+    others = _crowd(snapshot, result) * (value[pool] * devices * (change.pause + then) - value[was] * had * left)
     pays = (
         (gained >= MIN_GAIN_SHARE * near)
         & (gained >= MIN_GAIN_PER_PAUSE * change.pause)
@@ -709,22 +709,22 @@ def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
     demand = wanted(snapshot, result)
     if not demand.any():
         return []
-    jobs, held = snapshot.jobs, snapshot.held
-    shares = np.bincount(held.holder - snapshot.waiting, minlength=len(jobs) - snapshot.waiting)
+    jobs, holdings = snapshot.jobs, snapshot.holdings
+    shares = np.bincount(holdings.holder - snapshot.waiting, minlength=len(jobs) - snapshot.waiting)
     alone = np.flatnonzero(
-        (shares[held.holder - snapshot.waiting] == 1)
-        & (held.mode[held.holder - snapshot.waiting] == NONE)
-        & (held.ready[held.holder - snapshot.waiting] == 0.0)
-        & (held.rate[held.holder - snapshot.waiting] > 0.0)
-        & ~held.saving[held.holder - snapshot.waiting]
-        & jobs.measured[held.holder]
-        & (demand[held.pool] > 0)
-        & snapshot.reachable[snapshot.pools.domain[held.pool]]
-        & ~np.isin(held.holder, [migration.job for migration in result.preemption])
+        (shares[holdings.holder - snapshot.waiting] == 1)
+        & (holdings.mode[holdings.holder - snapshot.waiting] == NONE)
+        & (holdings.ready[holdings.holder - snapshot.waiting] == 0.0)
+        & (holdings.rate[holdings.holder - snapshot.waiting] > 0.0)
+        & ~holdings.saving[holdings.holder - snapshot.waiting]
+        & jobs.measured[holdings.holder]
+        & (demand[holdings.pool] > 0)
+        & snapshot.reachable[snapshot.pools.domain[holdings.pool]]
+        & ~np.isin(holdings.holder, [migration.job for migration in result.preemption])
     )
     if not len(alone):
         return []
-    job, pool, devices = held.holder[alone], held.pool[alone], held.devices[alone]
+    job, pool, devices = holdings.holder[alone], holdings.pool[alone], holdings.devices[alone]
     least, step = jobs.minimum[job], jobs.step[job]
     busy = np.maximum(np.ceil(jobs.used[job] * jobs.requested[job] - 1e-9).astype(np.int64), least)
     fewer = least + -(-(busy - least) // step) * step
@@ -732,7 +732,7 @@ def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
     slower = utilisation_prior.longer(job, fewer.astype(np.float64)) / utilisation_prior.longer(
         job, devices.astype(np.float64)
     )
-    left = jobs.left[job] / held.rate[job - snapshot.waiting]
+    left = jobs.left[job] / holdings.rate[job - snapshot.waiting]
     pause = STARTING + jobs.checkpoint[job] / STORAGE * (1.0 / devices + 1.0 / fewer)
     waiting = snapshot.waiting - sum(attempt.starts for attempt in result.attempts)
     freed = devices - fewer
@@ -741,23 +741,23 @@ def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
         (freed > 0)
         & (slower <= MAX_SLOWDOWN)
         & (pause <= MAX_SCALE_DOWN_PAUSE_SHARE * left)
-        & bearable(held.undisturbed[job - snapshot.waiting], pause)
+        & bearable(holdings.undisturbed[job - snapshot.waiting], pause)
         & (gained >= MIN_FREED_PER_PAUSE * pause)
     )
-    found = []
+    chosen = []
     for place in np.lexsort((np.arange(len(alone)), -np.where(pays, freed * left, 0.0))).tolist():
         if pays[place] and demand[pool[place]] > 0:
             demand[pool[place]] -= freed[place]
-            found.append(ScaleDown(int(job[place]), int(pool[place]), int(fewer[place])))
-    return found
+            chosen.append(ScaleDown(int(job[place]), int(pool[place]), int(fewer[place])))
+    return chosen
 
 
 def wanted(snapshot: Snapshot, result: EpochResult) -> Counts:
     """Devices that those who wait would take if they were free, by pool; not those that are free already."""
-    found = np.zeros(len(snapshot.pools.devices), dtype=np.int64)
+    demand = np.zeros(len(snapshot.pools.devices), dtype=np.int64)
     for attempt in result.attempts:
         if attempt.counts and attempt.chosen is not None and not attempt.starts:
             row = attempt.row
             valid = result.candidates.pools[row] >= 0
-            np.add.at(found, result.candidates.pools[row][valid], result.candidates.devices[row][valid])
-    return found - np.where(found > 0, result.availability.free, 0)
+            np.add.at(demand, result.candidates.pools[row][valid], result.candidates.devices[row][valid])
+    return demand - np.where(demand > 0, result.availability.free, 0)

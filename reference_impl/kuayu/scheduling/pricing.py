@@ -59,10 +59,10 @@ class PurchaseOptions:
         # where no way has as many now, what is dearest is taken to be the price later
         usual = dear.max(axis=-1)
         price = np.where(np.isfinite(least), least, usual)
-        found: Floats = (price * devices).sum(axis=1) * seconds / HOUR
-        return found
+        prices: Floats = (price * devices).sum(axis=1) * seconds / HOUR
+        return prices
 
-    def buy(self, job: int, pool: int, devices: int, seconds: float) -> int:
+    def purchase(self, job: int, pool: int, devices: int, seconds: float) -> int:
         """Take devices out of the cheapest offer that has as many.
 
         Returns:
@@ -99,5 +99,5 @@ class PurchaseOptions:
         saves = self._jobs.checkpoint[job] > 0.0
         lost = np.where(saves, np.minimum(BETWEEN, seconds), np.where(seconds < np.inf, seconds, 0.0)) / 2.0
         again = STARTING + lost
-        found: Floats = self._price[pools] * (1.0 + self._taken[pools] * again[:, None, None] / HOUR)
-        return found
+        prices: Floats = self._price[pools] * (1.0 + self._taken[pools] * again[:, None, None] / HOUR)
+        return prices

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kuayu_schemas import documents
 
 _MIN_LINK_WEIGHT = 1e-12
-"""Least weight of a link, in that of the heaviest: sparse graphs take nought for no link, and fewer links are best."""
+"""Least weight of a link, in that of the heaviest: sparse graphs take zero for no link, and fewer links are best."""
 
 _TIE = 1e-9
 """Weight of the round-trip time beside that of money, each in the greatest there is: of paths alike the shorter."""
@@ -50,16 +50,16 @@ class ResidualNetwork:
         order = np.argsort(links.round_trip, kind="stable")
         key = links.source[order] * links.places + links.target[order]
         _, first = np.unique(key, return_index=True)
-        kept = order[first]
-        kept = kept[links.source[kept] != links.target[kept]]
-        self._source, self._target = links.source[kept], links.target[kept]
-        self._left = links.available[kept].copy()
-        self._nothing = links.available[kept] * _LEFT
-        self._round_trip, self._tariff = links.round_trip[kept], links.tariff[kept]
+        usable = order[first]
+        usable = usable[links.source[usable] != links.target[usable]]
+        self._source, self._target = links.source[usable], links.target[usable]
+        self._left = links.available[usable].copy()
+        self._nothing = links.available[usable] * _LEFT
+        self._round_trip, self._tariff = links.round_trip[usable], links.tariff[usable]
         dear, long = self._tariff.max(initial=0.0) or 1.0, self._round_trip.max(initial=0.0) or 1.0
         self._dear = self._tariff / dear + _TIE * self._round_trip / long + _MIN_LINK_WEIGHT
         self._long = self._round_trip / long + _TIE * self._tariff / dear + _MIN_LINK_WEIGHT
-        # kept is in the order of source and target, so that a link is found by bisection
+        # they are in the order of source and target, so that a link is found by bisection
         self._key = self._source * self._places + self._target
 
     def cheapest(
@@ -67,17 +67,17 @@ class ResidualNetwork:
     ) -> tuple[int, ...] | None:
         """The cheapest path that offers more than ``above`` bits a second within a round-trip time, if there is one."""
         open_links = (self._left > above) & (self._left > self._nothing)
-        found = self._path(sources, targets, self._dear, open_links)
-        if found is None or self._round_trip[list(found)].sum() <= longest * (1.0 + _ROUND):
-            return found
+        path = self._path(sources, targets, self._dear, open_links)
+        if path is None or self._round_trip[list(path)].sum() <= longest * (1.0 + _ROUND):
+            return path
         return self._constrained(sources, targets, longest * (1.0 + _ROUND), open_links)
 
     def shortest(self, sources: Sequence[int], targets: Sequence[int], longest: float) -> tuple[int, ...] | None:
         """The path of the shortest round-trip time that has room, if there is one within ``longest`` seconds."""
-        found = self._path(sources, targets, self._long, self._left > self._nothing)
-        if found is None or self._round_trip[list(found)].sum() > longest * (1.0 + _ROUND):
+        path = self._path(sources, targets, self._long, self._left > self._nothing)
+        if path is None or self._round_trip[list(path)].sum() > longest * (1.0 + _ROUND):
             return None
-        return found
+        return path
 
     def offers(self, path: Sequence[int]) -> float:
         """Bits a second that are left on all links of a path."""
@@ -266,8 +266,8 @@ def _plan(
             continue
         most, longest = demand.get("bandwidth") or inf, demand.get("round_trip_time", inf)
         if near:
-            found = network.shortest(sources, targets, longest)
-            choice = None if found is None else _choice(network, found, most)
+            path = network.shortest(sources, targets, longest)
+            choice = None if path is None else _choice(network, path, most)
         else:
             choice = _best(network, sources, targets, most, longest, period, communication)
         if choice is not None:
@@ -288,17 +288,17 @@ def _best(
     best: tuple[float, _Choice] | None = None
     above = 0.0
     while above < most:
-        found = network.cheapest(sources, targets, longest, above)
-        if found is None:
+        path = network.cheapest(sources, targets, longest, above)
+        if path is None:
             break
-        choice = _choice(network, found, most)
+        choice = _choice(network, path, most)
         # whatever offers more is no cheaper, and no quicker than a demand that has all it can use
         if best is not None and communication * choice.money + period / most >= best[0]:
             break
         score = communication * choice.money + period * choice.seconds
         if best is None or score < best[0]:
             best = score, choice
-        above = network.offers(found)
+        above = network.offers(path)
     return None if best is None else best[1]
 
 

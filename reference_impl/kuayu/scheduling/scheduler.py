@@ -61,7 +61,7 @@ class QueuePolicy:
         ageing: By how much its waiting times its own length makes a job smaller in the order.
         patience: A job that has waited so many times its own length goes before others.
         least: Seconds that its length counts at least.
-        kept: Jobs that wait whose devices nobody else may hold when they come free.
+        reservations: Jobs that wait whose devices nobody else may hold when they come free.
         eager: Part of the running jobs that count as if they waited: as many will come.
         gang: Exponent of the devices by which less is made of those whom a large job delays: it delays many wherever it
             goes, and would go where devices are slow for ever.
@@ -71,7 +71,7 @@ class QueuePolicy:
     ageing: float = 0.25
     patience: float = 4.0
     least: float = 600.0
-    kept: int = 8
+    reservations: int = 8
     eager: float = 0.05
     gang: float = 2.0
 
@@ -84,10 +84,10 @@ def priority_order(snapshot: Snapshot, queue_policy: QueuePolicy) -> Numbers:
     longer = 1.0 + queue_policy.ageing * -jobs.submitted[waiting] / np.maximum(seconds, queue_policy.least)
     key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * requested**queue_policy.area / longer)
     order = np.lexsort((waiting, key, ~overdue, -jobs.priority[waiting]))
-    return order if snapshot.accounts is None else _in_turn(snapshot, snapshot.accounts, order, overdue)
+    return order if snapshot.accounts is None else _by_account(snapshot, snapshot.accounts, order, overdue)
 
 
-def _in_turn(snapshot: Snapshot, accounts: Accounts, order: Numbers, overdue: Flags) -> Numbers:
+def _by_account(snapshot: Snapshot, accounts: Accounts, order: Numbers, overdue: Flags) -> Numbers:
     """The same order inside each account, while accounts take turns.
 
     A job counts what its account has used, and what those of it that go before are expected to use, by weight
@@ -101,8 +101,8 @@ def _in_turn(snapshot: Snapshot, accounts: Accounts, order: Numbers, overdue: Fl
         before[rows] = np.cumsum(hours[order[rows]]) - hours[order[rows]]
     tags = (accounts.used[number] + before) / accounts.weight[number]
     place = np.lexsort((np.arange(len(order)), tags, ~overdue[order], -jobs.priority[order]))
-    found: Numbers = order[place]
-    return found
+    ordered: Numbers = order[place]
+    return ordered
 
 
 MIN_BUSY_SHARE = 1e-9
@@ -114,18 +114,18 @@ SECONDS_PER_HOUR = 3600.0
 def lengths(snapshot: Snapshot) -> Floats:
     """Seconds that waiting jobs would run on what they asked for of the accelerator that is best for them."""
     jobs, waiting = snapshot.jobs, np.arange(snapshot.waiting)
-    best = np.maximum(snapshot.worth[waiting].max(axis=1, initial=0.0), 1e-9)
+    best = np.maximum(snapshot.job_index[waiting].max(axis=1, initial=0.0), 1e-9)
     # work is told in seconds of busy devices, whose number is not known before they were measured
     busy = np.maximum(jobs.requested[waiting] * jobs.used[waiting], 1e-9)
-    found: Floats = jobs.left[waiting] / busy / best
-    return found
+    seconds: Floats = jobs.left[waiting] / busy / best
+    return seconds
 
 
 def overtaken_until(snapshot: Snapshot, queue_policy: QueuePolicy) -> Floats:
     """Seconds from now until which jobs of its priority that were submitted later may be tried before a waiting job."""
     patience = queue_policy.patience * np.maximum(lengths(snapshot), queue_policy.least)
-    found: Floats = snapshot.jobs.submitted[: snapshot.waiting] + patience
-    return found
+    until: Floats = snapshot.jobs.submitted[: snapshot.waiting] + patience
+    return until
 
 
 LOOKED_AT = 400
@@ -141,7 +141,7 @@ def decide(
     queue_policy: QueuePolicy | None = None,
     *,
     everyone: bool = False,
-    room: bool = True,
+    preempt: bool = True,
 ) -> EpochResult:
     """Decide which of the waiting jobs start, and where.
 
@@ -151,7 +151,7 @@ def decide(
         weights: What counts.
         queue_policy: In which order jobs are tried.
         everyone: Whether jobs are looked at of which it is clear that they will not start.
-        room: Whether running jobs may have to make room.
+        preempt: Whether running jobs may be preempted.
     """
     scorer, queue_policy = scorer or Rule(), queue_policy or QueuePolicy()
     free = trusted(snapshot)
@@ -164,13 +164,13 @@ def decide(
     columns = features_of(snapshot, candidates, prediction, availability)
     delay = crowding(snapshot, order, queue_policy)
     columns[:, CROWD] *= np.repeat(delay, np.diff(first))
-    preemption, node_room = Preemption(snapshot, availability), NodeRoom(snapshot)
+    preemption, node_capacity = Preemption(snapshot, availability), NodeCapacity(snapshot)
     scoring = Scoring(scorer, weights, columns)
     result = EpochResult(candidates, prediction, availability, scoring, preemption=preemption.migrations)
     (all_pools, all_devices), seconds = candidates.narrow, prediction.begins + prediction.runs
     hopeful = _any(availability.fits(all_pools, all_devices), first).tolist()
     bounds, rows, delays = first.tolist(), np.arange(len(candidates)), delay.tolist()
-    kept = waiting = 0
+    reserved = waiting = 0
     for place, job in enumerate(order.tolist()):
         job_rows = slice(bounds[place], bounds[place + 1])
         pools, devices, fits = all_pools[job_rows], all_devices[job_rows], None
@@ -181,15 +181,15 @@ def decide(
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(job_rows.start, job_rows.stop)), seconds[job_rows])
         now = availability.admits(pools, devices, seconds[job_rows], fits)
-        unseated = node_room.unseated(now, candidates, job_rows)
-        now = np.greater(now, unseated | idle)
+        unassignable = node_capacity.unassignable(now, candidates, job_rows)
+        now = np.greater(now, unassignable | idle)
         columns[job_rows, WAITS] = availability.waits(pools, devices, now)
         attempt = Attempt(job, rows[job_rows], columns[job_rows], now, scoring.scores(job_rows), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
         if (
-            room
-            and not (idle or node_room.particular[job])
+            preempt
+            and not (idle or node_capacity.particular[job])
             and (better := preemption.better(attempt, job_rows, candidates, scoring, delays[place])) is not None
         ):
             attempt.chosen = better
@@ -199,18 +199,18 @@ def decide(
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
-        elif not idle and not unseated[attempt.chosen]:  # devices kept for it would be free where it cannot sit
+        elif not idle and not unassignable[attempt.chosen]:  # devices reserved for it would be free where it cannot run
             waiting += 1
             start = float(columns[row, WAITS])
-            if kept < queue_policy.kept and start < inf:
+            if reserved < queue_policy.reservations and start < inf:
                 availability.keep(candidates.pools[row], candidates.devices[row], start)
-                kept += 1
+                reserved += 1
             availability.book(candidates.pools[row], candidates.devices[row], start, float(seconds[row]))
     result.fallback = scoring.fallback
     return result
 
 
-class NodeRoom:
+class NodeCapacity:
     """Whether nodes have free what jobs need of them.
 
     Attributes:
@@ -223,7 +223,7 @@ class NodeRoom:
         self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
         self.particular = ((snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)).tolist()
 
-    def unseated(self, now: Flags, candidates: Candidates, job_rows: slice) -> Flags:
+    def unassignable(self, now: Flags, candidates: Candidates, job_rows: slice) -> Flags:
         """Which candidates of a job could start now, were it not for what it needs of nodes.
 
         Args:
@@ -304,15 +304,15 @@ def crowding(snapshot: Snapshot, order: Numbers, queue_policy: QueuePolicy) -> F
     total = max(int(snapshot.pools.devices[snapshot.reachable[snapshot.pools.domain]].sum()), 1)
     behind = snapshot.waiting - 1.0 - np.arange(len(order))
     to_come = queue_policy.eager * (len(snapshot.jobs) - snapshot.waiting)
-    found: Floats = (behind + to_come) / total / snapshot.jobs.requested[order] ** queue_policy.gang
-    return found
+    crowd: Floats = (behind + to_come) / total / snapshot.jobs.requested[order] ** queue_policy.gang
+    return crowd
 
 
 def _any(flags: Flags, first: Numbers) -> Flags:
     """Whether any row of a job is true, by place in the order."""
     counts = np.concatenate([[0], np.cumsum(flags)])
-    found: Flags = counts[first[1:]] > counts[first[:-1]]
-    return found
+    some: Flags = counts[first[1:]] > counts[first[:-1]]
+    return some
 
 
 def _padded(values: Numbers, width: int, filling: int) -> Numbers:
@@ -349,24 +349,26 @@ def compute(snapshot: Snapshot, result: EpochResult, row: int) -> Floats:
     candidates = result.candidates
     valid = candidates.pools[row] >= 0
     pools = candidates.pools[row][valid]
-    worth = snapshot.worth[candidates.job[row], snapshot.pools.accelerator[pools]]
-    found: Floats = np.bincount(
-        snapshot.pools.domain[pools], worth * candidates.devices[row][valid], snapshot.domains
+    index = snapshot.job_index[candidates.job[row], snapshot.pools.accelerator[pools]]
+    by_domain: Floats = np.bincount(
+        snapshot.pools.domain[pools], index * candidates.devices[row][valid], snapshot.domains
     ).astype(np.float64)
-    return found
+    return by_domain
 
 
 def _size(result: EpochResult, attempt: Attempt) -> float:
-    return float((result.prediction.worth[attempt.rows] * result.prediction.devices[attempt.rows]).max(initial=0.0))
+    return float((result.prediction.index[attempt.rows] * result.prediction.devices[attempt.rows]).max(initial=0.0))
 
 
 def _level(snapshot: Snapshot, availability: Availability, share: Floats) -> float:
     """Compute that can start at most if all domains with a share keep to it."""
-    waiting = snapshot.worth[: snapshot.waiting]
+    waiting = snapshot.job_index[: snapshot.waiting]
     mean = waiting.sum(axis=0) / np.maximum((waiting > 0.0).sum(axis=0), 1)
-    room = np.bincount(snapshot.pools.domain, availability.free * mean[snapshot.pools.accelerator], snapshot.domains)
+    capacity = np.bincount(
+        snapshot.pools.domain, availability.free * mean[snapshot.pools.accelerator], snapshot.domains
+    )
     named = share > 0.0
-    return float((room[named] / share[named]).min()) if named.any() else 0.0
+    return float((capacity[named] / share[named]).min()) if named.any() else 0.0
 
 
 def _attempt(

@@ -17,7 +17,7 @@ from kuayu.scheduling.state import Flags, Floats
 FEATURES = ("waits", "begins", "runs", "moving", "exchanging", "price", "devices", "crowd", "lost", "size", "age")
 """Columns of features, by row:
 
-- ``waits``: seconds until the devices are free, nought where they are free now;
+- ``waits``: seconds until the devices are free, zero where they are free now;
 - ``begins``: seconds from then until the first step; ``runs``: seconds from then until the end;
 - ``moving``, ``exchanging``, ``price``: money for data and checkpoint, for exchanges, for devices;
 - ``devices``: how many are held;

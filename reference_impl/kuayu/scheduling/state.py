@@ -147,8 +147,8 @@ class Jobs:
         priority: Higher goes first.
         home: Number of the domain where it was submitted, or ``NOWHERE``.
         modes: Whether it may be spread like that, (jobs, 4), by ``MODES``.
-        period: Steps between reconciliations where the job prescribes them, else nought.
-        step_time: Seconds of a step on the requested devices of the reference kind; nought where nothing is told.
+        period: Steps between reconciliations where the job prescribes them, else zero.
+        step_time: Seconds of a step on the requested devices of the reference kind; zero where nothing is told.
         exchange: Bytes that replicas sum up.
         boundary: Bytes that cross a cut of a pipeline at a step, both ways together.
         checkpoint: Bytes of a checkpoint.
@@ -156,7 +156,7 @@ class Jobs:
         resumes: Whether it goes on from a checkpoint.
         least_bandwidth: Bits a second that links between its domains must offer.
         longest_round_trip: Seconds that they may take.
-        per_node: Devices that it is given on each node; nought where it does not matter.
+        per_node: Devices that it is given on each node; zero where it does not matter.
         within: Number in ``SCOPES``.
         reader: Number of the job, by artefact that is read; ascending.
         artefact: Number of the artefact, by artefact that is read: the same for all that read it.
@@ -228,7 +228,7 @@ class Holdings:
         mode: Number of the split mode, by job that runs.
         period: Steps between reconciliations, one where there are none, by job that runs.
         rate: Work a second, by job that runs; not a number before its first step.
-        ready: Seconds until its first step, by job that runs; nought for one that runs, not a number if not told.
+        ready: Seconds until its first step, by job that runs; zero for one that runs, not a number if not told.
         saving: Whether it only writes its checkpoint before it gives its devices back, by job that runs.
         undisturbed: Seconds since a decision interrupted it last, by job that runs; infinite where none did.
     """
@@ -276,12 +276,12 @@ class Snapshot:
     Attributes:
         waiting: How many of the jobs wait: they are the first ones.
         memory: Bytes of a device, by accelerator.
-        index: Reference devices that one is worth, (profiles, accelerators); nought where it has no index.
+        index: Reference devices that one is worth, (profiles, accelerators); zero where it has no index.
         reachable: Whether a domain can be reached, by domain.
         pools: Where devices are.
         links: What joins domains.
         jobs: All jobs.
-        held: What those hold that run.
+        holdings: What those hold that run.
         names: Of all that has one.
         now: Seconds from 1970 to the present instant.
         denied: Numbers of the waiting jobs whose start was refused for want of room an epoch ago.
@@ -295,7 +295,7 @@ class Snapshot:
     pools: Pools
     links: Links
     jobs: Jobs
-    held: Holdings
+    holdings: Holdings
     names: Names = field(default_factory=Names)
     now: float = 0.0
     denied: frozenset[int] = frozenset()
@@ -315,37 +315,37 @@ class Snapshot:
         )
 
     @cached_property
-    def worth(self) -> Floats:
-        """Index of each accelerator for each job, (jobs, accelerators); nought where the job cannot run on it."""
+    def job_index(self) -> Floats:
+        """Index of each accelerator for each job, (jobs, accelerators); zero where the job cannot run on it."""
         jobs = self.jobs
         known = np.vstack([self.index, np.zeros((1, self.index.shape[1]))])[jobs.profile]
         able = jobs.kinds & (self.memory[None, :] >= jobs.memory[:, None])
         return np.where(able, known, 0.0)
 
     @cached_property
-    def mean_worth(self) -> Floats:
-        """Mean index of all devices that a job can run on, by job; nought where there are none."""
+    def mean_index(self) -> Floats:
+        """Mean index of all devices that a job can run on, by job; zero where there are none."""
         # many jobs are alike, so that each kind of job is looked at once; NumPy sums a single row in another order
-        first, kind = _alike(self.worth)
+        first, kind = _alike(self.job_index)
         if len(kind) > 1:
             first = np.append(first, first[:1])
-        worth = self.worth[first][:, self.pools.accelerator]
+        index = self.job_index[first][:, self.pools.accelerator]
         devices = self.pools.devices
-        found: Floats = (worth * devices).sum(axis=1) / np.maximum(((worth > 0.0) * devices).sum(axis=1), 1)
-        return found[kind]
+        mean: Floats = (index * devices).sum(axis=1) / np.maximum(((index > 0.0) * devices).sum(axis=1), 1)
+        return mean[kind]
 
     @cached_property
     def device_value(self) -> Floats:
         """What a device of each pool is worth over the mean of all, for the jobs here; about one, by pool."""
-        accelerator, kinds = self.pools.accelerator, self.worth.shape[1]
+        accelerator, kinds = self.pools.accelerator, self.job_index.shape[1]
         if 1 < kinds < len(accelerator):  # pools of one kind are worth the same
             return self._value(np.arange(kinds), accelerator)
         return self._value(accelerator, np.arange(len(accelerator)))
 
     def _value(self, kinds: Numbers, kind: Numbers) -> Floats:
         """The same, from numbers of accelerators and which of these each pool has."""
-        mean, worth = self.mean_worth[:, None], self.worth[:, kinds]
-        relative = np.divide(worth, mean, out=np.zeros_like(worth), where=mean > 0.0)
+        mean, index = self.mean_index[:, None], self.job_index[:, kinds]
+        relative = np.divide(index, mean, out=np.zeros_like(index), where=mean > 0.0)
         some = relative[:, kind].any(axis=1)
         if not some.any():
             return np.ones(len(kind))
@@ -378,7 +378,7 @@ class Snapshot:
         seconds, money = np.zeros((2, len(jobs), self.domains))
         if len(jobs.reader):
             took, cost = self._fetching()
-            if (self.held.ready > 0.0).any():
+            if (self.holdings.ready > 0.0).any():
                 coming = self._coming()
                 arrives = np.isfinite(coming)
                 took, cost = np.where(arrives, np.minimum(took, coming), took), np.where(arrives, 0.0, cost)
@@ -420,13 +420,13 @@ class Snapshot:
 
     def _coming(self) -> Floats:
         """Seconds until artefacts arrive that jobs wait for already, (artefacts that are read, domains)."""
-        jobs, held = self.jobs, self.held
+        jobs, holdings = self.jobs, self.holdings
         count = int(jobs.artefact.max(initial=-1)) + 1
         coming = np.full((count, self.domains), inf)
-        ready = held.ready[held.holder - self.waiting]
+        ready = holdings.ready[holdings.holder - self.waiting]
         for share in np.flatnonzero(ready > 0.0).tolist():
-            begin, end = np.searchsorted(jobs.reader, [held.holder[share], held.holder[share] + 1])
-            place = self.pools.domain[held.pool[share]]
+            begin, end = np.searchsorted(jobs.reader, [holdings.holder[share], holdings.holder[share] + 1])
+            place = self.pools.domain[holdings.pool[share]]
             for artefact in jobs.artefact[begin:end].tolist():
                 coming[artefact, place] = min(coming[artefact, place], ready[share])
         return coming[jobs.artefact]

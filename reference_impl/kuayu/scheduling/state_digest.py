@@ -134,8 +134,8 @@ def _rows(entries: "Sequence[documents.RunningJob]", parts: dict[int, tuple[Any,
             texts = [parts[id(value)][1] for value in values] if name in STAYING else _column(values)
             pieces += repeat(f'{before}"{name}":'.encode()), texts
             before = ","
-        made = map(b"".join, zip(*pieces, repeat(b"}")))
-        for place, row in zip(places, made, strict=True):
+        joined = map(b"".join, zip(*pieces, repeat(b"}")))
+        for place, row in zip(places, joined, strict=True):
             rows[place] = row
     return rows
 

@@ -70,7 +70,7 @@ class Speeds:
 
     Attributes:
         rate: Work a second, in reference devices; what rare reconciliation costs is charged.
-        occupied: Bits a second that each flow holds on average; nought in one domain.
+        occupied: Bits a second that each flow holds on average; zero in one domain.
     """
 
     rate: Floats
@@ -84,9 +84,9 @@ def gain(devices: Floats, serial: Floats) -> Floats:
 
 def fast(devices: Floats, index: Floats, inputs: SpeedInputs) -> Floats:
     """Work a second of devices that wait for no network."""
-    held = np.minimum(devices, inputs.maximum)
+    usable = np.minimum(devices, inputs.maximum)
     busy = inputs.used * inputs.requested
-    useful = np.minimum(held, inputs.used * np.maximum(held, inputs.requested))
+    useful = np.minimum(usable, inputs.used * np.maximum(usable, inputs.requested))
     return index * busy * gain(useful, inputs.serial) / gain(busy, inputs.serial)
 
 
@@ -177,17 +177,17 @@ class UtilisationPrior:
         """How many times as long jobs take on so many devices as on those that they asked for, by row."""
         jobs = self._jobs
         requested, serial = jobs.requested[job].astype(np.float64), jobs.serial[job]
-        found = np.ones(len(job))
+        factors = np.ones(len(job))
         known = jobs.measured[job]
-        found[known] = _longer(
+        factors[known] = _longer(
             jobs.used[job[known]], requested[known], np.minimum(devices, jobs.maximum[job])[known], serial[known]
         )
         open_ones = np.flatnonzero(~known & (devices != requested))
         if len(open_ones):
             job, devices = job[open_ones], np.minimum(devices, jobs.maximum[job])[open_ones]
             by_share = _longer(SHARES[None, :], requested[open_ones, None], devices[:, None], serial[open_ones, None])
-            found[open_ones] = (by_share * self._chances[jobs.profile[job]]).sum(axis=1)
-        return found
+            factors[open_ones] = (by_share * self._chances[jobs.profile[job]]).sum(axis=1)
+        return factors
 
 
 def _longer(used: Floats, requested: Floats, devices: Floats, serial: Floats) -> Floats:

@@ -78,7 +78,7 @@ class _Types:
 
     def __init__(self) -> None:
         self._classes: Mapping[str, Any] = schema.document()["$defs"]
-        self._made: dict[str, type[msgspec.Struct]] = {}
+        self._structs: dict[str, type[msgspec.Struct]] = {}
         self.members: dict[str, list[_Member]] = {}
 
     def of(self, name: str) -> type[msgspec.Struct]:
@@ -87,7 +87,7 @@ class _Types:
         Raises:
             _NotCoveredError: It is judged by something that no type says.
         """
-        if name not in self._made:
+        if name not in self._structs:
             judging = self._classes[name]
             unknown = judging.keys() - _NAMING - {"type", "properties", "required", "additionalProperties"}
             if (unknown and name not in _CONDITIONS) or judging.get("additionalProperties") is not False:
@@ -106,22 +106,22 @@ class _Types:
                     continue  # who sends it is read in the other way
                 self.members[name].append(entry)
                 fields.append((member, kind) if entry.required else (member, kind, entry.absent))
-            self._made[name] = msgspec.defstruct(
+            self._structs[name] = msgspec.defstruct(
                 name, fields, forbid_unknown_fields=True, omit_defaults=True, gc=False, kw_only=False
             )
-        return self._made[name]
+        return self._structs[name]
 
     def _resolved(self, judging: Mapping[str, Any]) -> Mapping[str, Any]:
         """A part of the schema with what it refers to, closer bounds before wider ones."""
         if "$ref" not in judging:
-            found = dict(judging)
+            resolved = dict(judging)
         else:
             name = judging["$ref"].rpartition("/")[2]
             target = self._resolved(self._classes[name])
-            found = {**target, **{key: value for key, value in judging.items() if key != "$ref"}, "class": name}
-        if "items" in found:
-            found["items"] = self._resolved(found["items"])
-        return found
+            resolved = {**target, **{key: value for key, value in judging.items() if key != "$ref"}, "class": name}
+        if "items" in resolved:
+            resolved["items"] = self._resolved(resolved["items"])
+        return resolved
 
     def _kind(self, judging: Mapping[str, Any]) -> Any:
         kind = judging.get("type")
@@ -136,8 +136,8 @@ class _Types:
             return bool
         convert = float if kind == "number" else int
         bounds: dict[str, Any] = {_BOUNDS[key]: convert(judging[key]) for key in _BOUNDS.keys() & judging.keys()}
-        made: Any = list[self._kind(judging["items"])] if kind == "array" else convert  # type: ignore[misc]
-        return Annotated[made, msgspec.Meta(**bounds)] if bounds else made
+        python_type: Any = list[self._kind(judging["items"])] if kind == "array" else convert  # type: ignore[misc]
+        return Annotated[python_type, msgspec.Meta(**bounds)] if bounds else python_type
 
 
 _KEYWORDS = {
@@ -237,23 +237,24 @@ class JobCaches:
     What is answered does not depend on them: a text means the same, whoever sent it, and whenever.
 
     Args:
-        room: Bytes of texts that all of them may have together; what was read of a text takes about three times more.
+        capacity: Bytes of texts that all of them may have together; what was read of a text takes about three times
+            more.
     """
 
-    def __init__(self, room: int) -> None:
-        self._room = room
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._caches: OrderedDict[str, tuple[JobCache, int]] = OrderedDict()
 
     def of(self, tenant: str) -> JobCache:
         """What is known of a tenant's jobs; empty where nothing is."""
-        found = self._caches.get(tenant)
-        return found[0] if found else JobCache()
+        entry = self._caches.get(tenant)
+        return entry[0] if entry else JobCache()
 
     def keep(self, tenant: str, cache: JobCache) -> None:
         """Keep what was read of a tenant's state, in place of the one before."""
         self._caches.pop(tenant, None)
         self._caches[tenant] = cache, cache.size
-        while sum(size for _, size in self._caches.values()) > self._room:
+        while sum(size for _, size in self._caches.values()) > self._capacity:
             self._caches.popitem(last=False)
 
 
@@ -296,7 +297,7 @@ class TypedJobs:
         self._check_placements(placed)
         self._settle(new_colons)
         self.placements, self.cache.placements, more = self._all(texts, before.placements)
-        self.held = _held(self.placements, runs)
+        self.holdings = _holdings(self.placements, runs)
         self.colons = outside + inside + more
         self._check()
 
@@ -327,7 +328,7 @@ class TypedJobs:
         if self._fresh:
             known = known | self._fresh
         pairs = list(map(known.__getitem__, texts))
-        return [made for made, _ in pairs], dict(zip(texts, pairs, strict=True)), sum([colons for _, colons in pairs])
+        return [job for job, _ in pairs], dict(zip(texts, pairs, strict=True)), sum([colons for _, colons in pairs])
 
     @staticmethod
     def artefacts(reads: Sequence[Any]) -> tuple[Sequence[Any], ...]:
@@ -343,9 +344,9 @@ class TypedJobs:
         """Columns of objects of a class, of which members are counted and texts gathered."""
         members = _types().members[name]
         columns = zip(*map(astuple, objects), strict=True) if objects else [()] * len(members)
-        made: dict[str, Sequence[Any]] = {}
+        by_member: dict[str, Sequence[Any]] = {}
         for member, column in zip(members, columns, strict=True):
-            made[member.name] = column
+            by_member[member.name] = column
             present = len(column) - (0 if member.required else column.count(member.absent))
             self.colons += present
             if present and member.pattern is not None:
@@ -356,17 +357,17 @@ class TypedJobs:
                     texts.update(column)
                     if member.pattern == _instant():
                         self.colons += COLONS_IN_INSTANT * present
-        return made
+        return by_member
 
     def _inside(self, name: str, column: Sequence[Any], wanted: Sequence[str]) -> dict[str, Sequence[Any]]:
         """Some columns of objects that may be absent; where one is, so is all that is in it."""
         present = [value is not None for value in column]
-        found = self._read(name, [value for value in column if value is not None])
+        columns = self._read(name, [value for value in column if value is not None])
         if all(present):
-            return {key: found[key] for key in wanted}
+            return {key: columns[key] for key in wanted}
         absent = {member.name: member.absent for member in _types().members[name]}
         rows = np.where(present, np.cumsum(present) - 1, -1).tolist()
-        return {key: list(map([*found[key], absent[key]].__getitem__, rows)) for key in wanted}
+        return {key: list(map([*columns[key], absent[key]].__getitem__, rows)) for key in wanted}
 
     def _columns_of(self, specs: Sequence[Any]) -> Columns:
         spec = self._read("JobSpec", specs)
@@ -435,7 +436,7 @@ class TypedJobs:
             datetime.fromisoformat(text)
 
 
-def _held(placements: Sequence[Any], runs: Mapping[str, Sequence[Any]]) -> ParsedHoldings:
+def _holdings(placements: Sequence[Any], runs: Mapping[str, Sequence[Any]]) -> ParsedHoldings:
     """What running jobs hold, from their placements and the columns of what else they tell."""
     by_job = [placement.shares for placement in placements]
     shares = list(chain.from_iterable(by_job))
@@ -507,9 +508,9 @@ def read(body: bytes, before: JobCache = _NONE_BEFORE) -> "tuple[documents.Place
         return None
     decoder, outside, inside = _decoder()
     try:
-        found = decoder.decode(body)
-        state = found.state
-        text = _object([*_members(found, outside), (b'"state":', _object([*_members(state, inside), *_NOBODY]))])
+        decoded = decoder.decode(body)
+        state = decoded.state
+        text = _object([*_members(decoded, outside), (b'"state":', _object([*_members(state, inside), *_NOBODY]))])
         request: documents.PlacementRequest = orjson.loads(text)
         jobs = TypedJobs(state.waiting, state.running, before)
     except (msgspec.DecodeError, ValueError, RecursionError, _Doubtful):
@@ -528,8 +529,8 @@ def count(body: bytes, character: bytes) -> int:
 _NOBODY = tuple((b'"%s":' % queue.encode(), b"[]") for queue in _JOBS)
 
 
-def _members(found: Any, names: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    raw = [(name, getattr(found, name)) for name in names]
+def _members(decoded: Any, names: Iterable[str]) -> list[tuple[bytes, bytes]]:
+    raw = [(name, getattr(decoded, name)) for name in names]
     return [(b'"%s":' % name.encode(), bytes(value)) for name, value in raw if value is not None]
 
 

@@ -50,10 +50,10 @@ def check_state(
     if not again and is_sound(state, parsed, [name for _, name in others]):
         return
     refuse(RepeatedName, [*_repeated(state, parsed), *again])
-    found = _unknown(state, parsed)
+    complaints = _unknown(state, parsed)
     known = {domain["id"] for domain in state["domains"]}
-    found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
-    refuse(UnknownName, found)
+    complaints += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
+    refuse(UnknownName, complaints)
     refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed)])
 
 
@@ -65,12 +65,12 @@ def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Ite
         parsed: What has been read of its jobs.
         others: Domains that the request names beside its state.
     """
-    held = parsed.held
+    holdings = parsed.holdings
     pools = [(domain["id"], pool) for domain in state["domains"] for pool in domain["pools"]]
     numbers = {(name, pool["accelerator"]): number for number, (name, pool) in enumerate(pools)}
     domains = {domain["id"] for domain in state["domains"]}
     named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
-    shares = [numbers.get(pair, NOWHERE) for pair in zip(held.domains, held.accelerators, strict=True)]
+    shares = [numbers.get(pair, NOWHERE) for pair in zip(holdings.domains, holdings.accelerators, strict=True)]
     if (
         len(set(parsed.names)) < len(parsed.names)
         or not domains.issuperset(named)
@@ -81,11 +81,13 @@ def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Ite
         or len(_beyond_elasticity(parsed))
     ):
         return False
-    if len(held.lengths) < len(shares):
-        holders = np.repeat(np.arange(len(held.lengths)), held.lengths).tolist()
-        if len(set(zip(holders, held.domains, strict=True))) < len(shares):
+    if len(holdings.lengths) < len(shares):
+        holders = np.repeat(np.arange(len(holdings.lengths)), holdings.lengths).tolist()
+        if len(set(zip(holders, holdings.domains, strict=True))) < len(shares):
             return False
-    taken = np.bincount(np.array(shares, dtype=np.intp), held.devices, len(pools)) if shares else np.zeros(len(pools))
+    taken = (
+        np.bincount(np.array(shares, dtype=np.intp), holdings.devices, len(pools)) if shares else np.zeros(len(pools))
+    )
     devices = np.array([pool["devices"] for _, pool in pools], dtype=np.float64)
     free = np.array([pool["free"] for _, pool in pools], dtype=np.float64)
     if (taken > devices).any() or (free > devices).any():
@@ -93,7 +95,7 @@ def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Ite
     known = [(number, pool["nodes"]) for number, (_, pool) in enumerate(pools) if pool.get("nodes") is not None]
     if any(node["free"] > node["devices"] for _, nodes in known for node in nodes):
         return False
-    share_numbers, names = held.nodes
+    share_numbers, names = holdings.nodes
     existing = {(number, node["id"]) for number, nodes in known for node in nodes}
     silent = {number for number, (_, pool) in enumerate(pools) if pool.get("nodes") is None}
     places = map(shares.__getitem__, share_numbers)
@@ -102,25 +104,25 @@ def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Ite
 
 def _beyond_pools(state: "documents.SchedulingState") -> list[Complaint]:
     """More devices that are free, or held by running jobs, than work; of pools, and of nodes."""
-    held: Counter[tuple[str, str]] = Counter()
+    in_use: Counter[tuple[str, str]] = Counter()
     for entry in state["running"]:
         for share in entry["placement"]["shares"]:
-            held[share["domain"], share["accelerator"]] += share["devices"]
-    found: list[Complaint] = []
+            in_use[share["domain"], share["accelerator"]] += share["devices"]
+    complaints: list[Complaint] = []
     for position, domain in enumerate(state["domains"]):
         for number, pool in enumerate(domain["pools"]):
             place, devices = f"/state/domains/{position}/pools/{number}", pool["devices"]
             if pool["free"] > devices:
-                found.append((f"{place}/free", f"{pool['free']} devices are free, of {devices} that work"))
-            taken = held[domain["id"], pool["accelerator"]]
+                complaints.append((f"{place}/free", f"{pool['free']} devices are free, of {devices} that work"))
+            taken = in_use[domain["id"], pool["accelerator"]]
             if taken > devices:
-                found.append((f"{place}/devices", f"running jobs hold {taken} devices, of {devices} that work"))
-            found += [
+                complaints.append((f"{place}/devices", f"running jobs hold {taken} devices, of {devices} that work"))
+            complaints += [
                 (f"{place}/nodes/{row}/free", f"{node['free']} devices are free, of {node['devices']} that work")
                 for row, node in enumerate(pool.get("nodes") or ())
                 if node["free"] > node["devices"]
             ]
-    return found
+    return complaints
 
 
 def _beyond_elasticity(parsed: ParsedJobs) -> Numbers:
@@ -133,7 +135,7 @@ def _beyond(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Comp
     least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
     wrong = _beyond_elasticity(parsed).tolist()
     waiting = len(state["waiting"])
-    found: list[Complaint] = []
+    complaints: list[Complaint] = []
     for job in wrong:
         place = f"/state/waiting/{job}" if job < waiting else f"/state/running/{job - waiting}"
         what = (
@@ -141,33 +143,33 @@ def _beyond(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Comp
             if least[job] > most[job]
             else f"{requested[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
         )
-        found.append((f"{place}/spec/devices", f"it asks for {what}"))
-    return found
+        complaints.append((f"{place}/spec/devices", f"it asks for {what}"))
+    return complaints
 
 
 def _repeated_parts(state: "documents.SchedulingState") -> list[Complaint]:
     """What stands twice outside of jobs."""
-    found = repeated("/state/accelerators", [accelerator["id"] for accelerator in state["accelerators"]])
+    complaints = repeated("/state/accelerators", [accelerator["id"] for accelerator in state["accelerators"]])
     for position, accelerator in enumerate(state["accelerators"]):
         profiles = [value["profile"] for value in accelerator["indices"]]
-        found += repeated(f"/state/accelerators/{position}/indices", profiles, "/profile")
-    found += repeated("/state/domains", [domain["id"] for domain in state["domains"]])
+        complaints += repeated(f"/state/accelerators/{position}/indices", profiles, "/profile")
+    complaints += repeated("/state/domains", [domain["id"] for domain in state["domains"]])
     for position, domain in enumerate(state["domains"]):
-        found += _repeated_in(f"/state/domains/{position}/pools", domain["pools"])
+        complaints += _repeated_in(f"/state/domains/{position}/pools", domain["pools"])
     copies = [copy["artefact"] for copy in state.get("copies") or ()]
-    found += repeated("/state/copies", copies, "/artefact")
-    found += repeated("/state/accounts", [account["id"] for account in state.get("accounts") or ()])
-    return found
+    complaints += repeated("/state/copies", copies, "/artefact")
+    complaints += repeated("/state/accounts", [account["id"] for account in state.get("accounts") or ()])
+    return complaints
 
 
 def _repeated(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Complaint]:
-    found = _repeated_parts(state)
+    complaints = _repeated_parts(state)
     waiting, running = parsed.names[: len(state["waiting"])], parsed.names[len(state["waiting"]) :]
-    found += repeated("/state/waiting", waiting, "/spec/id")
-    found += repeated("/state/running", running, "/spec/id")
+    complaints += repeated("/state/waiting", waiting, "/spec/id")
+    complaints += repeated("/state/running", running, "/spec/id")
     both = set(waiting) & set(running)
     if both:
-        found += [
+        complaints += [
             (f"/state/running/{position}/spec/id", f"{name} stands twice")
             for position, name in enumerate(running)
             if name in both
@@ -176,16 +178,16 @@ def _repeated(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Co
         shares = entry["placement"]["shares"]
         if len(shares) > 1:
             place = f"/state/running/{position}/placement/shares"
-            found += repeated(place, [share["domain"] for share in shares], "/domain")
-    return found
+            complaints += repeated(place, [share["domain"] for share in shares], "/domain")
+    return complaints
 
 
 def _repeated_in(place: str, pools: "Sequence[documents.ComputePool]") -> list[Complaint]:
-    found = repeated(place, [pool["accelerator"] for pool in pools], "/accelerator")
+    complaints = repeated(place, [pool["accelerator"] for pool in pools], "/accelerator")
     names = [node["id"] for pool in pools for node in pool.get("nodes") or ()]
     for position, pool in enumerate(pools):
         offers = [offer["purchase"] for offer in pool.get("offers") or ()]
-        found += repeated(f"{place}/{position}/offers", offers, "/purchase")
+        complaints += repeated(f"{place}/{position}/offers", offers, "/purchase")
     if len(set(names)) < len(names):
         seen: set[str] = set()
         places = [
@@ -195,30 +197,30 @@ def _repeated_in(place: str, pools: "Sequence[documents.ComputePool]") -> list[C
         ]
         for pointer, name in zip(places, names, strict=True):
             if name in seen:
-                found.append((pointer, f"{name} stands twice"))
+                complaints.append((pointer, f"{name} stands twice"))
             seen.add(name)
-    return found
+    return complaints
 
 
 def _unknown_parts(state: "documents.SchedulingState", domains: set[str]) -> list[Complaint]:
     """What is named and not there outside of jobs."""
     accelerators = {accelerator["id"] for accelerator in state["accelerators"]}
-    found: list[Complaint] = []
+    complaints: list[Complaint] = []
     for position, domain in enumerate(state["domains"]):
         for number, pool in enumerate(domain["pools"]):
             if pool["accelerator"] not in accelerators:
                 pointer = f"/state/domains/{position}/pools/{number}/accelerator"
-                found.append((pointer, f"{pool['accelerator']} is no accelerator of the state"))
+                complaints.append((pointer, f"{pool['accelerator']} is no accelerator of the state"))
     for position, copy in enumerate(state.get("copies") or ()):
         if not domains.issuperset(copy["domains"]):
-            found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
-    return found
+            complaints += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
+    return complaints
 
 
 def _unknown(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Complaint]:
     domains = {domain["id"] for domain in state["domains"]}
     nodes = {domain["id"]: _nodes_by_pool(domain["pools"]) for domain in state["domains"]}
-    found = _unknown_parts(state, domains)
+    complaints = _unknown_parts(state, domains)
     named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     # that a name is unknown is rare, and where it stands is looked for only then
     if not domains.issuperset(named):
@@ -226,8 +228,8 @@ def _unknown(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Com
         queues = {"waiting": state["waiting"], "running": state["running"]}
         for which, entries in queues.items():
             for position, entry in enumerate(entries):
-                found += _unknown_of(f"/state/{which}/{position}", entry, domains)
-    return found + _unknown_placements(state["running"], nodes)
+                complaints += _unknown_of(f"/state/{which}/{position}", entry, domains)
+    return complaints + _unknown_placements(state["running"], nodes)
 
 
 def _unknown_placements(
@@ -252,40 +254,40 @@ def _nodes_by_pool(pools: "Sequence[documents.ComputePool]") -> dict[str, set[st
 
 def _unknown_of(place: str, entry: "documents.WaitingJob | documents.RunningJob", domains: set[str]) -> list[Complaint]:
     spec = entry["spec"]
-    found: list[Complaint] = []
+    complaints: list[Complaint] = []
     home = spec.get("home_domain")
     if home is not None and home not in domains:
-        found.append((f"{place}/spec/home_domain", f"{home} is no domain of the state"))
+        complaints.append((f"{place}/spec/home_domain", f"{home} is no domain of the state"))
     for position, artefact in enumerate(spec.get("data") or ()):
         if not domains.issuperset(artefact["domains"]):
-            found += _missing(f"{place}/spec/data/{position}/domains", artefact["domains"], domains)
+            complaints += _missing(f"{place}/spec/data/{position}/domains", artefact["domains"], domains)
     start = spec.get("checkpoint")
     if start is not None and not domains.issuperset(start["domains"]):
-        found += _missing(f"{place}/spec/checkpoint/domains", start["domains"], domains)
+        complaints += _missing(f"{place}/spec/checkpoint/domains", start["domains"], domains)
     saved = entry.get("checkpoint_domain")
     if saved is not None and saved not in domains:
-        found.append((f"{place}/checkpoint_domain", f"{saved} is no domain of the state"))
-    return found
+        complaints.append((f"{place}/checkpoint_domain", f"{saved} is no domain of the state"))
+    return complaints
 
 
 def _unknown_shares(
     place: str, shares: "Sequence[documents.DomainShare]", nodes: Mapping[str, Mapping[str, set[str] | None]]
 ) -> list[Complaint]:
-    found: list[Complaint] = []
+    complaints: list[Complaint] = []
     for position, share in enumerate(shares):
         pools = nodes.get(share["domain"])
         if pools is None:
-            found.append((f"{place}/{position}/domain", f"{share['domain']} is no domain of the state"))
+            complaints.append((f"{place}/{position}/domain", f"{share['domain']} is no domain of the state"))
         elif share["accelerator"] not in pools:
-            found.append(
+            complaints.append(
                 (f"{place}/{position}/accelerator", f"{share['domain']} has no pool of {share['accelerator']}")
             )
         elif share.get("nodes") and (known := pools[share["accelerator"]]) is not None:
             for number, node in enumerate(share["nodes"]):
                 if node["node"] not in known:
                     pointer = f"{place}/{position}/nodes/{number}/node"
-                    found.append((pointer, f"{node['node']} is no node of the pool"))
-    return found
+                    complaints.append((pointer, f"{node['node']} is no node of the pool"))
+    return complaints
 
 
 def _missing(place: str, names: Sequence[str], known: set[str]) -> list[Complaint]:

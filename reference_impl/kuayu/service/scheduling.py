@@ -139,7 +139,7 @@ def _placed(body: bytes, tenant: str, network: "PolicyNetwork | None") -> "docum
         return None
     try:
         datetime.fromisoformat(state["now"])
-        _check_work(state, len(parsed.names), sum(parsed.held.devices))
+        _check_work(state, len(parsed.names), sum(parsed.holdings.devices))
     except (ValueError, ProblemException):
         return None
     snapshot = parse.snapshot_of(state, parsed)

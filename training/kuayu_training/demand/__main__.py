@@ -25,13 +25,13 @@ def main() -> int:
     except FileNotFoundError:
         sys.stderr.write(f"no {TABLE} in {arguments.data}; set KUAYU_DATA to the folder of the public data\n")
         return 2
-    made = report(runs, left)
+    figures = report(runs, left)
     console = Console(width=150)
-    for each in tables(made):
-        console.print(each)
+    for table in tables(figures):
+        console.print(table)
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        arguments.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0
 
 

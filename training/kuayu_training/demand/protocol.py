@@ -146,7 +146,7 @@ def inner(data: Data, out: str | None = None) -> str:
 
 
 def _inner_error(data: Data, efficiency: Efficiency, out: str | None) -> float:
-    found: dict[str, list[float]] = {}
+    misses: dict[str, list[float]] = {}
     for source in dict.fromkeys(data.sources.tolist()):
         if source == out:
             continue
@@ -156,75 +156,77 @@ def _inner_error(data: Data, efficiency: Efficiency, out: str | None) -> float:
         for kind in KINDS:
             mine = missed[data.kinds[rows] == kind]
             if len(mine):
-                found.setdefault(kind, []).append(float(mine.mean()))
-    return float(np.mean([np.mean(each) for each in found.values()]))
+                misses.setdefault(kind, []).append(float(mine.mean()))
+    return float(np.mean([np.mean(values) for values in misses.values()]))
 
 
-def judged(data: Data, asked: Sequence[str], *, nested: bool) -> list[dict[str, Any]]:
+def judged(data: Data, sources: Sequence[str], *, nested: bool) -> list[dict[str, Any]]:
     """Errors of each source and kind: law alone, with others, with own runs, and nested where asked for."""
     chance = np.random.default_rng(SEED)
-    made = []
-    for source in asked:
+    figures = []
+    for source in sources:
         rows, known = np.flatnonzero(data.sources == source), np.flatnonzero(data.sources != source)
         none = np.array([], dtype=np.int64)
-        ways = {"none": data.predicted(rows, none), "others": data.predicted(rows, known)}
+        predictions = {"none": data.predicted(rows, none), "others": data.predicted(rows, known)}
         picked = ""
         if nested:
             picked = inner(data, source)
-            ways["nested"] = data.predicted(rows, known, CANDIDATES[picked])
-        missed = {way: errors(found, data.measured[rows]) for way, found in ways.items()}
+            predictions["nested"] = data.predicted(rows, known, CANDIDATES[picked])
+        missed = {knowledge: errors(predicted, data.measured[rows]) for knowledge, predicted in predictions.items()}
         for kind in dict.fromkeys(data.kinds[rows].tolist()):
             mine = data.kinds[rows] == kind
             row: dict[str, Any] = {"source": source, "kind": kind, "runs": int(mine.sum()), "chosen": picked}
-            row |= {way: round(float(each[mine].mean()), 4) for way, each in missed.items()}
-            bias = np.log(ways["none"] / data.measured[rows])[mine]
+            row |= {
+                knowledge: round(float(errors_of_rows[mine].mean()), 4) for knowledge, errors_of_rows in missed.items()
+            }
+            bias = np.log(predictions["none"] / data.measured[rows])[mine]
             row |= {"bias": round(float(np.exp(bias.mean()) - 1), 4), "scatter": round(float(bias.std()), 4)}
             for count in (1, 3):
                 if mine.sum() > count:
                     row[f"own {count}"] = round(_own(data, rows[mine], known, count, chance), 4)
-            made.append(row)
-    return made
+            figures.append(row)
+    return figures
 
 
 def _own(data: Data, rows: Whole, known: Whole, count: int, chance: np.random.Generator) -> float:
     """Mean error of the other runs of a source where so many of it are given besides those of others."""
-    found = []
+    means = []
     for _ in range(DRAWS):
         given = chance.choice(rows, count, replace=False)
         rest = np.setdiff1d(rows, given)
-        found.append(errors(data.predicted(rest, np.concatenate([known, given])), data.measured[rest]).mean())
-    return float(np.mean(found))
+        means.append(errors(data.predicted(rest, np.concatenate([known, given])), data.measured[rest]).mean())
+    return float(np.mean(means))
 
 
 def summed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Means over runs and over sources by kind."""
-    made: dict[str, Any] = {}
+    sums: dict[str, Any] = {}
     for kind in dict.fromkeys(row["kind"] for row in rows):
         mine = [row for row in rows if row["kind"] == kind]
         weights = [row["runs"] for row in mine]
-        made[kind] = {"runs": sum(weights), "sources": len(mine)}
-        for way in ("none", "others", "nested"):
-            if all(way in row for row in mine):
-                each = [row[way] for row in mine]
-                made[kind][way] = {
-                    "over runs": round(float(np.average(each, weights=weights)), 4),
-                    "over sources": round(float(np.mean(each)), 4),
+        sums[kind] = {"runs": sum(weights), "sources": len(mine)}
+        for knowledge in ("none", "others", "nested"):
+            if all(knowledge in row for row in mine):
+                values = [row[knowledge] for row in mine]
+                sums[kind][knowledge] = {
+                    "over runs": round(float(np.average(values, weights=weights)), 4),
+                    "over sources": round(float(np.mean(values)), 4),
                 }
-    return made
+    return sums
 
 
 def remembered(corpus: Corpus) -> dict[str, Any]:
     """Memory, predicted against reported, by source; nothing of the law of memory is fitted."""
     runs = [run for run in corpus.runs if run.memory is not None]
-    found: dict[str, list[float]] = {}
+    misses: dict[str, list[float]] = {}
     for run, training in zip(runs, trainings_of(corpus, runs), strict=True):
         needed = float(memory(training.structure, Layouts.of([training.strategy])).total[0])
-        found.setdefault(run.source, []).append(abs(needed / float(run.memory or 1.0) - 1))
-    every = [error for each in found.values() for error in each]
+        misses.setdefault(run.source, []).append(abs(needed / float(run.memory or 1.0) - 1))
+    every = [error for values in misses.values() for error in values]
     return {
         "runs": len(every),
         "over runs": round(float(np.mean(every)), 4) if every else None,
-        "by source": {name: [len(each), round(float(np.mean(each)), 4)] for name, each in found.items()},
+        "by source": {name: [len(values), round(float(np.mean(values)), 4)] for name, values in misses.items()},
     }
 
 
@@ -237,11 +239,11 @@ def tables(title: str, rows: Sequence[Mapping[str, Any]], means: Mapping[str, An
         whole.add_row(row["source"], row["kind"], str(row["runs"]), *figures, row["chosen"])
     yield whole
     short = Table("kind", "runs", "sources", "way", "over runs %", "over sources %", title=f"{title}: means")
-    for kind, found in means.items():
-        for way in ("none", "others", "nested"):
-            if way in found:
-                pair = (f"{100 * found[way][name]:.1f}" for name in ("over runs", "over sources"))
-                short.add_row(kind, str(found["runs"]), str(found["sources"]), way, *pair)
+    for kind, mean in means.items():
+        for knowledge in ("none", "others", "nested"):
+            if knowledge in mean:
+                pair = (f"{100 * mean[knowledge][name]:.1f}" for name in ("over runs", "over sources"))
+                short.add_row(kind, str(mean["runs"]), str(mean["sources"]), knowledge, *pair)
     yield short
 
 

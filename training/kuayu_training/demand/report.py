@@ -9,7 +9,15 @@ from rich.table import Table
 
 from kuayu.demand.efficiency import NAMES, PRIOR
 from kuayu.demand.strategy import Floats
-from kuayu_training.demand.judging import Judged, Ranked, by_prior, errors, leave_out, ranked, remembered
+from kuayu_training.demand.judgement import (
+    CrossValidation,
+    RankingScore,
+    by_prior,
+    errors,
+    leave_out,
+    ranked,
+    remembered,
+)
 from kuayu_training.demand.runs import Run, timed
 
 CALCULON = {
@@ -34,51 +42,53 @@ WAYS: dict[str, Callable[[Run], str]] = {
 
 def report(runs: Sequence[Run], left: dict[int, str]) -> dict[str, Any]:
     """All figures of runs and of what was left out, ready for JSON."""
-    judged = {way: leave_out(runs, group) for way, group in WAYS.items()}
+    judged = {grouping: leave_out(runs, group) for grouping, group in WAYS.items()}
     main = judged["source"]
     prior = by_prior(runs)
     return {
         "rows": {"used": len(runs), "timed": len(timed(runs)), "left out": dict(Counter(left.values()).most_common())},
-        "time": {way: _kinds(each) for way, each in judged.items()},
+        "time": {grouping: _kinds(judgement) for grouping, judgement in judged.items()},
         "sources": _sources(main, prior),
-        "yardstick": _by_kind(main, main.yardstick),
+        "yardstick": _by_kind(main, main.baseline),
         "prior": _by_kind(main, prior),
         "calculon": CALCULON | {"ours": _mean(main, main.predicted, lambda run: run.source == CALCULON["source"])},
         "ranking": _ranking(ranked(main.runs, main.predicted)),
-        "ranking of the yardstick": _ranking(ranked(main.runs, main.yardstick), detailed=False),
+        "ranking of the yardstick": _ranking(ranked(main.runs, main.baseline), detailed=False),
         "memory": _memory(runs),
         "efficiency": {name: getattr(PRIOR, name) for name in NAMES},
     }
 
 
-def tables(made: dict[str, Any]) -> Iterator[Table]:
+def tables(results: dict[str, Any]) -> Iterator[Table]:
     """The figures as tables."""
-    rows = made["rows"]
+    rows = results["rows"]
     title = f"Step time, left out by source; {rows['timed']} timed runs, {sum(rows['left out'].values())} rows unusable"
     sources = Table(
         "source", "kind", "structure", "runs", "MAPE %", "median %", "bias %", "prior %", "6PD %", title=title
     )
-    for each in made["sources"]:
-        figures = (each[name] for name in ("mean", "median", "bias", "prior", "yardstick"))
-        sources.add_row(each["source"], each["kind"], each["structure"], str(each["runs"]), *map(_percent, figures))
+    for source in results["sources"]:
+        figures = (source[name] for name in ("mean", "median", "bias", "prior", "yardstick"))
+        sources.add_row(
+            source["source"], source["kind"], source["structure"], str(source["runs"]), *map(_percent, figures)
+        )
     yield sources
     whole = Table(
         "left out", "kind", "runs", "MAPE %", "median %", "p90 %", "within 10 %", "mean of groups %", title="All"
     )
-    named = {**{f"by {way}": kinds for way, kinds in made["time"].items()}}
-    named |= {"prior only": made["prior"], "6·P·tokens, constant MFU": made["yardstick"]}
-    for way, kinds in named.items():
-        for kind, each in kinds.items():
-            figures = (each[name] for name in ("mean", "median", "p90", "within", "groups"))
-            whole.add_row(way, kind, str(each["runs"]), *map(_percent, figures))
+    named = {**{f"by {grouping}": kinds for grouping, kinds in results["time"].items()}}
+    named |= {"prior only": results["prior"], "6·P·tokens, constant MFU": results["yardstick"]}
+    for grouping, kinds in named.items():
+        for kind, row in kinds.items():
+            figures = (row[name] for name in ("mean", "median", "p90", "within", "groups"))
+            whole.add_row(grouping, kind, str(row["runs"]), *map(_percent, figures))
     yield whole
     other = Table("figure", "law", "beside", title="Ranking, memory, Calculon")
-    mine, theirs = made["ranking"], made["ranking of the yardstick"]
+    mine, theirs = results["ranking"], results["ranking of the yardstick"]
     for name in ("tau", "right", "regret"):
         other.add_row(
             f"layouts: {name} ({mine['groups']} groups, {mine['pairs']} pairs)", _two(mine[name]), _two(theirs[name])
         )
-    memory, calculon = made["memory"], made["calculon"]
+    memory, calculon = results["memory"], results["calculon"]
     other.add_row(f"memory MAPE %, {memory['reported']} rows", _percent(memory["mean"]), "aim 10")
     other.add_row("out of memory foreseen", f"{memory['foreseen']} of {memory['failures']}", "")
     other.add_row("runs that ran admitted", f"{memory['admitted']} of {memory['fits']}", "")
@@ -96,21 +106,21 @@ def _two(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _figures(judged: Judged, predicted: Floats, rows: Floats) -> dict[str, Any]:
+def _figures(judged: CrossValidation, predicted: Floats, rows: Floats) -> dict[str, Any]:
     misses = errors(predicted, judged.measured)[rows]
     groups = [judged.runs[row].source for row in np.flatnonzero(rows).tolist()]
-    each = [float(misses[[group == name for group in groups]].mean()) for name in dict.fromkeys(groups)]
+    means = [float(misses[[group == name for group in groups]].mean()) for name in dict.fromkeys(groups)]
     return {
         "runs": int(rows.sum()),
         "mean": round(float(misses.mean()), 4),
         "median": round(float(np.median(misses)), 4),
         "p90": round(float(np.quantile(misses, 0.9)), 4),
         "within": round(float((misses <= 0.1).mean()), 4),
-        "groups": round(float(np.mean(each)), 4),
+        "groups": round(float(np.mean(means)), 4),
     }
 
 
-def _by_kind(judged: Judged, predicted: Floats) -> dict[str, Any]:
+def _by_kind(judged: CrossValidation, predicted: Floats) -> dict[str, Any]:
     kinds = {
         "dense, structure stated": [run.kind == "dense" and run.known for run in judged.runs],
         "dense, structure guessed": [run.kind == "dense" and not run.known for run in judged.runs],
@@ -120,24 +130,24 @@ def _by_kind(judged: Judged, predicted: Floats) -> dict[str, Any]:
     return {name: _figures(judged, predicted, mask) for name, mask in masks.items() if mask.any()}
 
 
-def _kinds(judged: Judged) -> dict[str, Any]:
+def _kinds(judged: CrossValidation) -> dict[str, Any]:
     return _by_kind(judged, judged.predicted)
 
 
-def _sources(judged: Judged, prior: Floats) -> list[dict[str, Any]]:
+def _sources(judged: CrossValidation, prior: Floats) -> list[dict[str, Any]]:
     keys = [(run.source, run.kind, "stated" if run.known else "guessed") for run in judged.runs]
-    made = []
+    sources = []
     for key in dict.fromkeys(keys):
-        rows = np.array([each == key for each in keys])
+        rows = np.array([other == key for other in keys])
         figures = _figures(judged, judged.predicted, rows)
         ratio = (judged.predicted / judged.measured)[rows]
-        made.append(
+        sources.append(
             dict(zip(("source", "kind", "structure"), key, strict=True))
             | {name: figures[name] for name in ("runs", "mean", "median", "p90", "within")}
             | {
                 "bias": round(float(np.exp(np.log(ratio).mean()) - 1), 4),
                 "prior": round(float(errors(prior, judged.measured)[rows].mean()), 4),
-                "yardstick": round(float(errors(judged.yardstick, judged.measured)[rows].mean()), 4),
+                "yardstick": round(float(errors(judged.baseline, judged.measured)[rows].mean()), 4),
                 "points": [
                     [run.row, float(f"{run.seconds:.4g}"), float(f"{seconds:.4g}")]
                     for run, seconds, mine in zip(judged.runs, judged.predicted, rows, strict=True)
@@ -145,29 +155,29 @@ def _sources(judged: Judged, prior: Floats) -> list[dict[str, Any]]:
                 ],
             }
         )
-    return made
+    return sources
 
 
-def _mean(judged: Judged, predicted: Floats, wanted: Callable[[Run], bool]) -> float:
+def _mean(judged: CrossValidation, predicted: Floats, wanted: Callable[[Run], bool]) -> float:
     rows = np.array([wanted(run) for run in judged.runs])
     return round(float(errors(predicted, judged.measured)[rows].mean()), 4) if rows.any() else float("nan")
 
 
-def _ranking(groups: Sequence[Ranked], *, detailed: bool = True) -> dict[str, Any]:
+def _ranking(groups: Sequence[RankingScore], *, detailed: bool = True) -> dict[str, Any]:
     """Mean τ over groups of three layouts or more; pairs over all groups."""
-    larger = [each for each in groups if each.layouts > 2]  # two have one pair only
-    pairs = sum(each.pairs for each in groups)
-    made: dict[str, Any] = {
+    larger = [group for group in groups if group.layouts > 2]  # two have one pair only
+    pairs = sum(group.pairs for group in groups)
+    figures: dict[str, Any] = {
         "groups": len(groups),
         "of three or more": len(larger),
-        "tau": round(float(np.mean([each.tau for each in larger])), 4) if larger else float("nan"),
+        "tau": round(float(np.mean([group.tau for group in larger])), 4) if larger else float("nan"),
         "pairs": pairs,
-        "right": round(sum(each.right for each in groups) / max(1, pairs), 4),
-        "regret": round(float(np.mean([each.regret for each in groups])), 4) if groups else float("nan"),
+        "right": round(sum(group.right for group in groups) / max(1, pairs), 4),
+        "regret": round(float(np.mean([group.regret for group in groups])), 4) if groups else float("nan"),
     }
     if detailed:
-        made["by group"] = [vars(each) for each in sorted(groups, key=lambda each: -each.layouts)]
-    return made
+        figures["by group"] = [vars(group) for group in sorted(groups, key=lambda group: -group.layouts)]
+    return figures
 
 
 def _memory(runs: Sequence[Run]) -> dict[str, Any]:
@@ -184,7 +194,7 @@ def _memory(runs: Sequence[Run]) -> dict[str, Any]:
         "admitted": seen.admitted,
         "fits and admitted by source": seen.by_source,
         "points": [
-            [int(row), round(float(real) / 1e9, 2), round(float(told) / 1e9, 2)]
-            for row, real, told in zip(seen.rows, seen.reported, seen.predicted, strict=True)
+            [int(row), round(float(real) / 1e9, 2), round(float(predicted) / 1e9, 2)]
+            for row, real, predicted in zip(seen.rows, seen.reported, seen.predicted, strict=True)
         ],
     }

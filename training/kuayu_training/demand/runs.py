@@ -97,7 +97,7 @@ def read(data: Path) -> tuple[list[Run], dict[int, str]]:
 
 def timed(runs: Sequence[Run]) -> list[Run]:
     """Runs with a time."""
-    return [each for each in runs if each.seconds is not None]
+    return [run for run in runs if run.seconds is not None]
 
 
 def run(row: Mapping[str, str], number: int) -> Run:

@@ -54,33 +54,33 @@ def predictions(records: int, seeds: int) -> list[dict[str, Any]]:
     """
     rows = []
     for kind, figures in track(KINDS.items(), "durations by kind", console=Console(stderr=True)):
-        found = np.array([_predicted(kind, records, seed) for seed in range(seeds)])
-        told = [_mean(column) for column in found.T]
+        scores = np.array([_predicted(kind, records, seed) for seed in range(seeds)])
+        means = [_mean(column) for column in scores.T]
         row: dict[str, Any] = {"kind": kind, "records": records, "seeds": seeds, "published": figures.published}
         row |= {
-            model: {"mae": told[2 * place], "wmape": told[2 * place + 1]}
+            model: {"mae": means[2 * place], "wmape": means[2 * place + 1]}
             for place, model in enumerate(("xgboost", "forest"))
         }
-        row["forest over xgboost"] = told[4]
-        row["importance"] = dict(zip(RESOURCES, told[5:], strict=True))
+        row["forest over xgboost"] = means[4]
+        row["importance"] = dict(zip(RESOURCES, means[5:], strict=True))
         rows.append(row)
     return rows
 
 
 def _predicted(kind: str, records: int, seed: int) -> list[float]:
     """MAE and WMAPE of both models, the relative difference of MAE, importance of the three resources."""
-    told = _records(kind, records, seed)
-    features, hours = features_of(told), told.duration / HOUR
+    history = _records(kind, records, seed)
+    features, hours = features_of(history), history.duration / HOUR
     fold = np.arange(len(hours)) % FOLDS
-    found: list[float] = []
+    scores: list[float] = []
     for fitted in (boosted, _forest):
         guessed = np.empty(len(hours))
-        for each in range(FOLDS):
-            model = fitted(features[fold != each], np.log(hours[fold != each]))
-            guessed[fold == each] = np.exp(model.inplace_predict(features[fold == each]))
+        for number in range(FOLDS):
+            model = fitted(features[fold != number], np.log(hours[fold != number]))
+            guessed[fold == number] = np.exp(model.inplace_predict(features[fold == number]))
         miss = np.abs(guessed - hours)
-        found += [float(miss.mean()), float(miss.sum() / hours.sum())]
-    return [*found, found[2] / found[0] - 1, *fit(told).importance]
+        scores += [float(miss.mean()), float(miss.sum() / hours.sum())]
+    return [*scores, scores[2] / scores[0] - 1, *fit(history).importance]
 
 
 def _records(kind: str, count: int, seed: int) -> Records:
@@ -89,7 +89,7 @@ def _records(kind: str, count: int, seed: int) -> Records:
     chance = np.random.default_rng([seed, 1, list(KINDS).index(kind)])
     history: list[documents.TaskRecord] = []
     while len(history) < count:
-        history += [each for each in draw(chance, count, mix).history() if each["kind"] == kind]
+        history += [record for record in draw(chance, count, mix).history() if record["kind"] == kind]
     return by_kind(history[:count])[kind]
 
 
@@ -98,9 +98,9 @@ def savings(records: int, tasks: int, seeds: int) -> list[dict[str, Any]]:
     rows = []
     cells = [(mix, over) for mix in MIXES for over in SWEEP]
     for mix, over in track(cells, "what is saved", console=Console(stderr=True)):
-        found = np.array([_saved(mix, over, records, tasks, seed) for seed in range(seeds)])
+        samples = np.array([_saved(mix, over, records, tasks, seed) for seed in range(seeds)])
         names = ("devices", "cores", "memory", "out_of_memory", "slow_down", "told", "covered")
-        figures = {name: _mean(column) for name, column in zip(names, found.T, strict=True)}
+        figures = {name: _mean(column) for name, column in zip(names, samples.T, strict=True)}
         rows.append({"mix": mix, "over": over, "seeds": seeds, **figures})
     return rows
 
@@ -114,23 +114,23 @@ def _mean(values: Floats) -> list[float]:
 def _saved(mix: str, over: float, records: int, tasks: int, seed: int) -> list[float]:
     random = np.random.default_rng([seed, 2])
     past, to_come = draw(random, records, mix, over), draw(random, tasks, mix, over)
-    asked: list[documents.TaskRequest] = [
+    requests: list[documents.TaskRequest] = [
         {"id": f"t{place}", "kind": kind, "requested": resources(given)}
         for place, (kind, given) in enumerate(zip(to_come.kind, to_come.given, strict=True))
     ]
     revision: documents.Revision = {"epoch": "report", "number": 0}
-    request: documents.SizingRequest = {"revision": revision, "history": past.history(), "tasks": asked}
+    request: documents.SizingRequest = {"revision": revision, "history": past.history(), "tasks": requests}
     answers = size(request)["tasks"]
-    given = np.array([list(each["recommended"].values()) for each in answers])
+    given = np.array([list(answer["recommended"].values()) for answer in answers])
     saved = 1 - given.sum(axis=0) / to_come.given.sum(axis=0)
     slower = slowed(to_come, given)
     seconds = to_come.duration * (1 + slower)
     inside = [
-        each["duration"]["low"] <= s <= each["duration"]["high"] for each, s in zip(answers, seconds, strict=True)
+        answer["duration"]["low"] <= s <= answer["duration"]["high"] for answer, s in zip(answers, seconds, strict=True)
     ]
     dead = float((given[:, 2] < to_come.peak[:, 2] * (1 - 1e-9)).mean())
-    told = float(np.mean([each["slow_down"] for each in answers]))
-    return [*map(float, saved), dead, float(slower.mean()), told, float(np.mean(inside))]
+    promised = float(np.mean([answer["slow_down"] for answer in answers]))
+    return [*map(float, saved), dead, float(slower.mean()), promised, float(np.mean(inside))]
 
 
 def slowed(tasks: Tasks, given: Floats) -> Floats:
@@ -143,8 +143,8 @@ def _forest(features: Floats, target: Floats) -> xgboost.Booster:
     return xgboost.train(FOREST, xgboost.DMatrix(features, target, nthread=1), 1)
 
 
-def _tables(made: dict[str, Any]) -> list[Table]:
-    seeds = made["predictions"][0]["seeds"]
+def _tables(results: dict[str, Any]) -> list[Table]:
+    seeds = results["predictions"][0]["seeds"]
     first = Table(
         title=f"Duration, held-back records, {seeds} seeds, mean ± half of 95 % interval, beside table 3 of the paper "
         "(its own trace); MAE in hours"
@@ -156,9 +156,13 @@ def _tables(made: dict[str, Any]) -> list[Table]:
     second = Table(title="Permutation importance: what shuffling costs, in parts of the error of the mean")
     for name in ("kind", *RESOURCES):
         second.add_column(name)
-    for row in made["predictions"]:
-        told = row["published"]
-        paper = ("–", "–") if told is None else (f"{told[0]} / {told[1]}", f"{told[2]} / {told[3]}")
+    for row in results["predictions"]:
+        published = row["published"]
+        paper = (
+            ("–", "–")
+            if published is None
+            else (f"{published[0]} / {published[1]}", f"{published[2]} / {published[3]}")
+        )
         mine = [_within(row[model][name], 3) for model in ("xgboost", "forest") for name in ("mae", "wmape")]
         first.add_row(row["kind"], *mine, _percent(row["forest over xgboost"]), *paper)
         second.add_row(row["kind"], *(_within(row["importance"][name], 3) for name in RESOURCES))
@@ -168,7 +172,7 @@ def _tables(made: dict[str, Any]) -> list[Table]:
     )
     for name in ("mix", "over", "devices", "cores", "memory", "out of memory", "slower", "slower, told", "covered"):
         third.add_column(name)
-    for row in made["savings"]:
+    for row in results["savings"]:
         third.add_row(row["mix"], f"{row['over']:.2f}", *map(_percent, list(row.values())[3:]))
     return [first, second, third]
 
@@ -178,7 +182,7 @@ def _within(figure: list[float], digits: int) -> str:
 
 
 def _percent(share: list[float]) -> str:
-    return _within([100 * each for each in share], 1)
+    return _within([100 * value for value in share], 1)
 
 
 def main() -> int:
@@ -189,17 +193,17 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=500, help="tasks that are sized")
     parser.add_argument("--seeds", type=int, default=20, help="worlds")
     given = parser.parse_args()
-    made = {
+    results = {
         "workload": "drawn after the paper's tables 1 and 3; not the original trace",
         "predictions": predictions(given.records, given.seeds),
         "savings": savings(given.records, given.tasks, given.seeds),
     }
     console = Console(width=160)
-    for table in _tables(made):
+    for table in _tables(results):
         console.print(table)
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        given.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0
 
 

@@ -20,10 +20,9 @@ from rich.table import Table
 
 import kuayu.forecast
 from kuayu_training.forecast import arrivals, flows
+from kuayu_training.forecast.baselines import Boosting
 from kuayu_training.forecast.jobs import as_before, missing_by, read
-from kuayu_training.forecast.judging import AHEAD, Judged, judge, judge_jobs, judge_slow
-from kuayu_training.forecast.report import figures, tables
-from kuayu_training.forecast.rivals import Boosting
+from kuayu_training.forecast.judgement import AHEAD, Backtest, figures, judge, judge_jobs, judge_slow, tables
 from kuayu_training.forecast.sources import Source, folder, sources
 from kuayu_training.forecast.sources import flows as flows_of
 
@@ -47,18 +46,18 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     arguments = parser.parse_args()
     try:
-        found = list(sources(arguments.data))
+        datasets = list(sources(arguments.data))
         if arguments.what == "fit":
-            return _fit(found)
+            return _fit(datasets)
         if arguments.what == "arrivals":
-            return _print(arrivals.tables(list(arrivals.shapes(arguments.data, found))))
+            return _print(arrivals.tables(list(arrivals.shapes(arguments.data, datasets))))
         if absent := [name for name in ("statsforecast", "lightgbm") if find_spec(name) is None]:
             sys.stderr.write(f"not installed, and left out: {', '.join(absent)}\n")
         if arguments.what == "flows":
             judged = (flows.judge(flow, arguments.origins, arguments.slow) for flow in flows_of(arguments.data))
             rows = figures([row for every in judged for row in every])
         else:
-            rows = figures(_judge(arguments.data, found, arguments.origins, arguments.slow))
+            rows = figures(_judge(arguments.data, datasets, arguments.origins, arguments.slow))
     except FileNotFoundError as error:
         sys.stderr.write(f"no {error.filename}; set KUAYU_DATA to the folder of the public data\n")
         return 2
@@ -67,32 +66,32 @@ def main() -> int:
     return _print(tables(rows))
 
 
-def _print(made: Iterable[Table]) -> int:
+def _print(shown: Iterable[Table]) -> int:
     console = Console(width=150)
-    for each in made:
-        console.print(each)
+    for table in shown:
+        console.print(table)
     return 0
 
 
-def _fit(found: Sequence[Source]) -> int:
+def _fit(datasets: Sequence[Source]) -> int:
     from kuayu_training.forecast.fitting import fit, write
 
-    write(fit(found, Console().print), SHIPPED)
+    write(fit(datasets, Console().print), SHIPPED)
     return 0
 
 
-def _judge(data: Path, found: Sequence[Source], count: int, slow: int) -> list[Judged]:
-    boosting = Boosting(found, AHEAD)
-    made: list[Judged] = []
-    for source in found:
-        made += judge(source, count, boosting)
-        made += judge_slow(source, slow) if slow else []
+def _judge(data: Path, datasets: Sequence[Source], count: int, slow: int) -> list[Backtest]:
+    boosting = Boosting(datasets, AHEAD)
+    backtests: list[Backtest] = []
+    for source in datasets:
+        backtests += judge(source, count, boosting)
+        backtests += judge_slow(source, slow) if slow else []
         if source.name == "itp":
             jobs = read(data, "itp", source.domains)
             tellers = {f"jobs, σ {width}": missing_by(jobs, width, SEED) for width in ERRORS}
             half = source.offset + 30 * source.values.shape[1]
-            made += judge_jobs(source, jobs, tellers | {"jobs, as before": as_before(jobs, half)}, count)
-    return made
+            backtests += judge_jobs(source, jobs, tellers | {"jobs, as before": as_before(jobs, half)}, count)
+    return backtests
 
 
 def _write(file: Path, rows: Sequence[dict[str, Any]]) -> None:

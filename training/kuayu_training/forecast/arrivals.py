@@ -15,10 +15,10 @@ from rich.table import Table
 from kuayu.forecast.requests import Floats
 from kuayu.forecast.series import DAY
 from kuayu_training.forecast.jobs import TRACES, Jobs, read
-from kuayu_training.forecast.judging import AHEAD
+from kuayu_training.forecast.judgement import AHEAD
 from kuayu_training.forecast.sources import MINUTE, Source
 
-FEWEST = 0.3
+MIN_MEAN_ARRIVALS = 0.3
 """Arrivals within a horizon, on the mean, below which a domain says too little."""
 
 
@@ -41,13 +41,13 @@ class Shape:
     shape: float
 
 
-def shapes(data: Path, found: Sequence[Source]) -> Iterator[Shape]:
+def shapes(data: Path, datasets: Sequence[Source]) -> Iterator[Shape]:
     """Shapes of all domains in which enough jobs come.
 
     Raises:
         FileNotFoundError: A trace is not there.
     """
-    for source in found:
+    for source in datasets:
         if source.name not in TRACES:
             continue
         jobs = read(data, source.name, source.domains)
@@ -55,7 +55,7 @@ def shapes(data: Path, found: Sequence[Source]) -> Iterator[Shape]:
         for number, domain in enumerate(source.domains):
             for minutes in AHEAD:
                 came = _counts(jobs, number, source.offset, until, MINUTE * minutes)
-                if came.mean() >= FEWEST:
+                if came.mean() >= MIN_MEAN_ARRIVALS:
                     shape = _shape(came, round(DAY / MINUTE / minutes))
                     yield Shape(source.name, domain, minutes, float(came.mean()), shape)
 
@@ -77,14 +77,14 @@ def _shape(came: Floats, day: int) -> float:
     return float((before**2).sum()) / beyond if beyond > 0 else np.inf
 
 
-def tables(made: Sequence[Shape]) -> Iterator[Table]:
+def tables(fits: Sequence[Shape]) -> Iterator[Table]:
     """A table of domains, and the medians over them."""
     table = Table(title="Jobs that come within a horizon and are still there, first half of each trace")
     for name in ("source", "domain", "minutes", "mean", "shape"):
         table.add_column(name)
-    for each in made:
-        table.add_row(each.source, each.domain, str(each.minutes), f"{each.mean:.2f}", f"{each.shape:.2f}")
+    for fit in fits:
+        table.add_row(fit.source, fit.domain, str(fit.minutes), f"{fit.mean:.2f}", f"{fit.shape:.2f}")
     for minutes in AHEAD:
-        middle = float(np.median([each.shape for each in made if each.minutes == minutes]))
+        middle = float(np.median([fit.shape for fit in fits if fit.minutes == minutes]))
         table.add_row("all", "median", str(minutes), "", f"{middle:.2f}")
     yield table

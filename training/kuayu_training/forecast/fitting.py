@@ -31,7 +31,7 @@ ORIGINS = 500
 FIRST = 300
 """Values that come before the first origin."""
 
-MOST = 10.0
+MAX_MOVE = 10.0
 """What moves more, in usual movements, counts as moving so much."""
 
 
@@ -55,22 +55,22 @@ class Network(nn.Module):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name, as they ship."""
-        made = {"mean": self.mean.numpy(), "scale": self.scale.numpy()}
+        weights = {"mean": self.mean.numpy(), "scale": self.scale.numpy()}
         for name in ("first", "second", "last"):
             layer = getattr(self, name)
-            made[f"{name}.weight"] = layer.weight.detach().numpy().T.copy()
-            made[f"{name}.bias"] = layer.bias.detach().numpy()
-        return made
+            weights[f"{name}.weight"] = layer.weight.detach().numpy().T.copy()
+            weights[f"{name}.bias"] = layer.bias.detach().numpy()
+        return weights
 
 
-def examples(found: Sequence[Source], share: float = 0.5) -> tuple[Floats, Floats]:
+def examples(datasets: Sequence[Source], share: float = 0.5) -> tuple[Floats, Floats]:
     """Features and movements, in usual movements, from the first share of every series."""
-    pairs = list(_examples(found, share, np.random.default_rng(SEED)))
+    pairs = list(_examples(datasets, share, np.random.default_rng(SEED)))
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _examples(found: Sequence[Source], share: float, chance: np.random.Generator) -> Iterator[tuple[Floats, Floats]]:
-    for source in found:
+def _examples(datasets: Sequence[Source], share: float, chance: np.random.Generator) -> Iterator[tuple[Floats, Floats]]:
+    for source in datasets:
         upto = int(share * source.values.shape[1])
         for thin in STEPS:
             past = Past(source.values[:, :upto:thin], MINUTE * thin)
@@ -81,19 +81,19 @@ def _examples(found: Sequence[Source], share: float, chance: np.random.Generator
                 origins = chance.choice(np.arange(FIRST, past.length - ahead), ORIGINS)
                 seen, scale = past.features(ahead, origins)
                 moved = (past.values[:, origins + ahead] - past.values[:, origins]) / scale
-                yield seen.reshape(-1, FEATURES), np.clip(moved, -MOST, MOST).ravel()
+                yield seen.reshape(-1, FEATURES), np.clip(moved, -MAX_MOVE, MAX_MOVE).ravel()
 
 
-def fit(found: Sequence[Source], say: Callable[[str], object]) -> dict[str, np.ndarray]:
+def fit(datasets: Sequence[Source], say: Callable[[str], object]) -> dict[str, np.ndarray]:
     """Fit the network.
 
     Args:
-        found: Sources; their first halves are used.
+        datasets: Sources; their first halves are used.
         say: Told what is done.
     """
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
-    seen, moved = examples(found)
+    seen, moved = examples(datasets)
     features, target = torch.tensor(seen, dtype=torch.float32), torch.tensor(moved, dtype=torch.float32)[:, None]
     network = Network(features.mean(0), 1 / (features.std(0) + 0.1))
     levels = torch.tensor(LEVELS, dtype=torch.float32)
@@ -112,7 +112,7 @@ def fit(found: Sequence[Source], say: Callable[[str], object]) -> dict[str, np.n
             total += float(loss.detach())
         say(f"epoch {epoch + 1} of {EPOCHS}: pinball loss {total / batches:.5f} of {len(features)} examples")
     today = dt.datetime.now(dt.UTC).date().isoformat()
-    data = [f"{source.name}: first half of {source.values.shape[1]} minutes" for source in found]
+    data = [f"{source.name}: first half of {source.values.shape[1]} minutes" for source in datasets]
     return network.arrays() | {"seed": np.array(SEED), "made_on": np.array(today), "data": np.array(data)}
 
 

@@ -1,4 +1,4 @@
-"""Forecasts of flows (submissions and requests in ten minutes) beside gradient boosting and other rivals.
+"""Forecasts of flows (submissions and requests in ten minutes) beside gradient boosting and other baselines.
 
 ``python -m kuayu_training.forecast flows [--json FILE]``. The last quarter of each is forecast from instants spread
 over it. Boosting is fitted to the first half of the flow itself, by the features of ``kuayu.forecast.series``, once by
@@ -18,10 +18,10 @@ from kuayu.forecast.history import LEVELS, MIDDLE
 from kuayu.forecast.hybrid import at_levels
 from kuayu.forecast.requests import Floats, Whole
 from kuayu.forecast.series import DAY, Past
-from kuayu_training.forecast.fitting import MOST
-from kuayu_training.forecast.judging import AHEAD, Judged
-from kuayu_training.forecast.judging import LEVELS as JUDGED
-from kuayu_training.forecast.rivals import ROUNDS, TREES, automatic_at
+from kuayu_training.forecast.baselines import ROUNDS, TREES, automatic_at
+from kuayu_training.forecast.fitting import MAX_MOVE
+from kuayu_training.forecast.judgement import AHEAD, Backtest
+from kuayu_training.forecast.judgement import LEVELS as JUDGED
 from kuayu_training.forecast.sources import TEN_MINUTES, Source
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ SEEN = 3 * 1008
 STEPS = tuple(minutes * 60 // int(TEN_MINUTES) for minutes in AHEAD)
 
 
-def judge(source: Source, count: int, slow: int) -> Iterator[Judged]:
-    """Ours and the rivals' forecasts of one flow."""
+def judge(source: Source, count: int, slow: int) -> Iterator[Backtest]:
+    """Ours and the baselines' forecasts of one flow."""
     length = source.values.shape[1]
     tried = np.linspace(length * 3 // 4, length - 1 - max(STEPS), count).astype(np.int64)
     yield _judged(source, tried, "history", *_history(source, tried))
@@ -49,25 +49,27 @@ def judge(source: Source, count: int, slow: int) -> Iterator[Judged]:
         if name == "XGBoost" or find_spec("lightgbm") is not None:
             yield _judged(source, tried, name, _boosted(source, tried, name))
     few = tried[np.linspace(0, len(tried) - 1, slow).astype(np.int64)] if slow else tried[:0]
-    made = [automatic_at(source.values[:, max(one - 1007, 0) : one + 1], np.array(STEPS)) for one in few.tolist()]
-    for name in made[0] if made else ():
-        yield _judged(source, few, name, np.stack([each[name] for each in made]))
+    predictions = [
+        automatic_at(source.values[:, max(one - 1007, 0) : one + 1], np.array(STEPS)) for one in few.tolist()
+    ]
+    for name in predictions[0] if predictions else ():
+        yield _judged(source, few, name, np.stack([prediction[name] for prediction in predictions]))
 
 
 def _at(source: Source, columns: Sequence[Whole]) -> Floats:
     return np.stack([source.values[:, one].T for one in columns], axis=2)
 
 
-def _judged(source: Source, tried: Whole, name: str, said: Floats, quantiles: Floats | None = None) -> Judged:
+def _judged(source: Source, tried: Whole, name: str, said: Floats, quantiles: Floats | None = None) -> Backtest:
     real = _at(source, [tried + ahead for ahead in STEPS])
     # blocks of the bootstrap are days, counted in minutes
-    return Judged(source.name, name, 10 * tried, said, real, _at(source, [tried] * len(STEPS)), quantiles)
+    return Backtest(source.name, name, 10 * tried, said, real, _at(source, [tried] * len(STEPS)), quantiles)
 
 
 def _history(source: Source, tried: Whole) -> tuple[Floats, Floats]:
     """Medians, N × D × T, and quantiles at the levels that are judged, N × D × T × Q."""
     question = Question(0.0, np.array([ahead * source.step for ahead in STEPS]), LEVELS)
-    found = []
+    quantiles = []
     for one in tried.tolist():
         rows = source.values[:, max(one + 1 - SEEN, 0) : one + 1]
         begin = f"{np.datetime64(0, 's') - np.timedelta64(int(source.step) * (rows.shape[1] - 1), 's')}Z"
@@ -75,8 +77,8 @@ def _history(source: Source, tried: Whole) -> tuple[Floats, Floats]:
             {"id": name, "quantity": "requests", "begin": begin, "step": source.step, "values": row.tolist()}
             for name, row in zip(source.domains, rows, strict=True)
         ]
-        found.append(np.stack([past.values for past in remember(series, question)]))
-    values = np.stack(found)
+        quantiles.append(np.stack([past.values for past in remember(series, question)]))
+    values = np.stack(quantiles)
     return values[..., MIDDLE], at_levels(values, JUDGED)
 
 
@@ -84,19 +86,19 @@ def _boosted(source: Source, tried: Whole, name: str) -> Floats:
     """Medians by gradient boosting, fitted to the first half."""
     past = Past(source.values, source.step)
     half = Past(source.values[:, : past.length // 2], source.step)
-    found = []
+    predictions = []
     for ahead in STEPS:
         origins = np.arange(FIRST, half.length - ahead)
         seen, scale = half.features(ahead, origins)
-        moved = np.clip((half.values[:, origins + ahead] - half.values[:, origins]) / scale, -MOST, MOST)
+        moved = np.clip((half.values[:, origins + ahead] - half.values[:, origins]) / scale, -MAX_MOVE, MAX_MOVE)
         wanted, unit = past.features(ahead, tried)
-        rows, target, asked = seen.reshape(-1, seen.shape[2]), moved.ravel(), wanted.reshape(-1, wanted.shape[2])
+        rows, target, queries = seen.reshape(-1, seen.shape[2]), moved.ravel(), wanted.reshape(-1, wanted.shape[2])
         if name == "XGBoost":
             model = xgboost.train(TREES | {"seed": SEED % 1000}, xgboost.DMatrix(rows, target, nthread=1), ROUNDS)
-            said = model.inplace_predict(asked)
+            said = model.inplace_predict(queries)
         else:
             given = {"objective": "quantile", "alpha": 0.5, "n_estimators": ROUNDS, "learning_rate": 0.05}
             model = import_module("lightgbm").LGBMRegressor(**given, random_state=SEED, n_jobs=1, verbose=-1)
-            said = model.fit(rows, target).predict(asked)
-        found.append(np.maximum(source.values[:, tried] + said.reshape(unit.shape) * unit, 0.0).T)
-    return np.stack(found, axis=2)
+            said = model.fit(rows, target).predict(queries)
+        predictions.append(np.maximum(source.values[:, tried] + said.reshape(unit.shape) * unit, 0.0).T)
+    return np.stack(predictions, axis=2)

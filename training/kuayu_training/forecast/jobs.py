@@ -78,7 +78,7 @@ def read(data: Path, source: str, domains: tuple[str, ...]) -> Jobs:
     trace, later = TRACES[source]
     place = {name: number for number, name in enumerate(domains)}
     with gzip.open(data / "job_traces" / f"{trace}.csv.gz", "rt", newline="") as file:
-        found = [
+        rows = [
             (
                 place.get(row["domain"], 0),
                 float(row["start_time_s"] or row["submit_time_s"]) - later,
@@ -92,7 +92,7 @@ def read(data: Path, source: str, domains: tuple[str, ...]) -> Jobs:
             and float(row["gpus"] or 0) >= 1
             and float(row["gpus"]).is_integer()
         ]
-    table = np.array(found).T
+    table = np.array(rows).T
     return Jobs(table[0].astype(np.int64), table[1], table[2], table[3])
 
 

@@ -21,7 +21,7 @@ from rich.table import Table
 
 import kuayu.forecast
 from kuayu.forecast.phases import NAMES, POINTS, TREES, Floats, boundaries, falls, recognise, risen, signs, slow_so_far
-from kuayu_training.forecast.phases_curves import LONGEST, SHORT, SHORTEST, Curve, draw, public
+from kuayu_training.forecast.phases_curves import MAX_POINTS, SHORT, SHORTEST, Curve, draw, public
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -31,7 +31,7 @@ PHASES = ("warm_up", "fast_convergence", "stable_convergence")
 FIT, JUDGE = 1, 2
 """Seeds of the curves that trees are fitted to, and of those that they are judged by."""
 
-DRAWN = {"drawn, short": (SHORTEST, SHORT), "drawn, long": (SHORT, LONGEST)}
+DRAWN = {"drawn, short": (SHORTEST, SHORT), "drawn, long": (SHORT, MAX_POINTS)}
 """Drawn curves that are judged, by their points."""
 
 ROUNDS = 190
@@ -63,13 +63,13 @@ def table(curves: int, moments: int) -> tuple[Floats, Floats]:
         end = max(int(np.searchsorted(curve.steps, 2 * curve.steps[last], side="right")), last + 3 * POINTS)
         for moment in np.unique(random.integers(begin, min(end, len(curve.steps)), moments)).tolist():
             steps, losses, rates = _until(curve, moment)
-            told, _ = risen(steps, rates)
-            if told is None:
+            rise, _ = risen(steps, rates)
+            if rise is None:
                 continue
             slopes = falls(steps, losses)
-            if slow_so_far(steps, slopes, told)[1]:
+            if slow_so_far(steps, slopes, rise)[1]:
                 continue
-            rows.append(signs(steps, losses, rates, slopes, told))
+            rows.append(signs(steps, losses, rates, slopes, rise))
             labels.append(moment >= stable)
     return np.array(rows), np.array(labels, dtype=np.float64)
 
@@ -79,10 +79,10 @@ def fit(curves: int, moments: int) -> xgboost.Booster:
     rows, labels = table(curves, moments)
     with xgboost.config_context(nthread=1):
         data = xgboost.DMatrix(rows, labels, feature_names=list(NAMES), nthread=1)
-        found = xgboost.train(PARAMETERS, data, ROUNDS)
-    found.feature_names = None
-    found.set_attr(seed=str(FIT), curves=str(curves), moments=str(moments), fitted=f"{datetime.now(UTC):%Y-%m-%d}")
-    return found
+        model = xgboost.train(PARAMETERS, data, ROUNDS)
+    model.feature_names = None
+    model.set_attr(seed=str(FIT), curves=str(curves), moments=str(moments), fitted=f"{datetime.now(UTC):%Y-%m-%d}")
+    return model
 
 
 def play(curve: Curve, moments: int) -> dict[str, Any]:
@@ -90,12 +90,12 @@ def play(curve: Curve, moments: int) -> dict[str, Any]:
     places = np.unique(np.linspace(0, len(curve.steps) - 1, moments).round().astype(int)).tolist()
     begin, stable = boundaries(curve.steps, curve.losses, curve.rates)
     truth = [int(place >= begin) + int(place >= stable) for place in places]
-    told = answers(curve, places)
-    said = [PHASES.index(each["phase"]) for each in told]
+    recognised = answers(curve, places)
+    said = [PHASES.index(phase["phase"]) for phase in recognised]
     late = None
     if stable < len(curve.steps) and 2 in said:
         late = float(np.log(curve.steps[places[said.index(2)]] / curve.steps[stable]))
-    return {"truth": truth, "said": said, "confidence": [each["confidence"] for each in told], "late": late}
+    return {"truth": truth, "said": said, "confidence": [phase["confidence"] for phase in recognised], "late": late}
 
 
 def answers(curve: Curve, places: list[int]) -> "list[documents.RecognisedPhase]":
@@ -104,20 +104,20 @@ def answers(curve: Curve, places: list[int]) -> "list[documents.RecognisedPhase]
     points: list[documents.CurvePoint] = [
         {"step": step, "loss": loss, "learning_rate": rate} for step, loss, rate in zip(*columns, strict=True)
     ]
-    asked: list[documents.TrainingCurve] = [{"id": f"at-{place}", "points": points[: place + 1]} for place in places]
-    return recognise({"revision": {"epoch": "report", "number": 0}, "curves": asked})["phases"]
+    curves: list[documents.TrainingCurve] = [{"id": f"at-{place}", "points": points[: place + 1]} for place in places]
+    return recognise({"revision": {"epoch": "report", "number": 0}, "curves": curves})["phases"]
 
 
 def figures(played: list[dict[str, Any]]) -> dict[str, Any]:
     """Accuracy, macro-F1 over the phases that occur, delay of stable convergence (share of its step), calibration."""
     truth, said, confidence = (
-        np.concatenate([each[name] for each in played]) for name in ("truth", "said", "confidence")
+        np.concatenate([row[name] for row in played]) for name in ("truth", "said", "confidence")
     )
     scores = []
     for phase in np.unique(truth):
         both = float(((truth == phase) & (said == phase)).sum())
         scores.append(2 * both / float((truth == phase).sum() + (said == phase).sum()))
-    late = [each["late"] for each in played if each["late"] is not None]
+    late = [row["late"] for row in played if row["late"] is not None]
     # Mostly those that the definition leaves open.
     doubted = confidence < 0.9
     return {
@@ -160,17 +160,17 @@ def main() -> int:
     for curve in public(given.data):
         if curve.held_out == (given.half == "held-out"):
             played[curve.source].append(play(curve, given.moments))
-    made = {name: figures(each) for name, each in played.items()}
+    results = {name: figures(rows) for name, rows in played.items()}
     shown = Table(title=f"Phases, asked step by step; public curves: {given.half} half")
-    columns = list(next(iter(made.values())))
+    columns = list(next(iter(results.values())))
     for name in ("source", *columns):
         shown.add_column(name)
-    for name, row in made.items():
-        shown.add_row(name, *("–" if row[each] is None else f"{row[each]:.3g}" for each in columns))
+    for name, row in results.items():
+        shown.add_row(name, *("–" if row[column] is None else f"{row[column]:.3g}" for column in columns))
     Console(width=160).print(shown)
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(made, indent=1) + "\n", "utf-8")
+        given.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     return 0
 
 

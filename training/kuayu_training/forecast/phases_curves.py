@@ -23,7 +23,7 @@ MLPERF = "mlperf_curves"
 SHORTEST = 100
 """Public curves of fewer points are left out, and none is drawn."""
 
-SHORT, LONGEST = 1000, 8000
+SHORT, MAX_POINTS = 1000, 8000
 """Points of drawn curves: most are short."""
 
 
@@ -51,7 +51,7 @@ class Curve:
         return sha256(self.name.encode()).digest()[-1] % 2 == 1
 
 
-def draw(random: np.random.Generator, shortest: int = SHORTEST, longest: int = LONGEST) -> Curve:
+def draw(random: np.random.Generator, shortest: int = SHORTEST, longest: int = MAX_POINTS) -> Curve:
     """A curve of one of many kinds, of so many points, logged at every step or at every so many."""
     points = int(np.exp(random.uniform(np.log(shortest), np.log(longest + 1))))
     every = int(random.choice([1, 1, 1, 2, 5, 10, 20, 32, 50]))
@@ -140,15 +140,15 @@ def public(folder: Path) -> Iterator[Curve]:
 
 def _megatron(folder: Path) -> Iterator[Curve]:
     with (folder / "megatron_release_configs.csv").open(encoding="utf-8") as file:
-        told = {row["case"]: row for row in csv.DictReader(file)}
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        configs = {row["case"]: row for row in csv.DictReader(file)}
+    by_run: dict[str, list[tuple[float, float]]] = defaultdict(list)
     with gzip.open(folder / "megatron_release_curves.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["series"] == "lm_loss":
-                found[row["run"]].append((float(row["iteration"]), float(row["value"])))
-    for name, points in found.items():
+                by_run[row["run"]].append((float(row["iteration"]), float(row["value"])))
+    for name, points in by_run.items():
         case = name.split("/")[1]
-        row = told.get(case) or told.get(case.replace("_g200", "_gb200")) or {}
+        row = configs.get(case) or configs.get(case.replace("_g200", "_gb200")) or {}
         if not row.get("lr") or len(points) < SHORTEST:
             continue
         steps, losses = np.array(sorted(points)).T
@@ -168,14 +168,14 @@ def _span(row: dict[str, str], last: float) -> tuple[float, float]:
 
 def _mlperf(folder: Path) -> Iterator[Curve]:
     with (folder / "runs.csv").open(encoding="utf-8") as file:
-        told = {row["run_id"]: row for row in csv.DictReader(file)}
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        configs = {row["run_id"]: row for row in csv.DictReader(file)}
+    by_run: dict[str, list[tuple[float, float]]] = defaultdict(list)
     with gzip.open(folder / "curves.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["series"] == "train_loss":
-                found[row["run_id"]].append((float(row["samples"]), float(row["value"])))
-    for name, points in found.items():
-        row = told[name]
+                by_run[row["run_id"]].append((float(row["samples"]), float(row["value"])))
+    for name, points in by_run.items():
+        row = configs[name]
         if not row["opt_learning_rate_warmup_steps"] or len(points) < SHORTEST:
             continue
         samples, losses = np.array(sorted(dict(points).items())).T

@@ -53,10 +53,10 @@ def model(curve: Curve) -> str:
 
 def longest(curves: Iterable[Curve]) -> dict[str, Curve]:
     """Of each model the run with the most points, the first by name where several have."""
-    found: dict[str, Curve] = {}
-    for curve in sorted(curves, key=lambda each: (-len(each.steps), each.name)):
-        found.setdefault(model(curve), curve)
-    return dict(sorted(found.items()))
+    by_model: dict[str, Curve] = {}
+    for curve in sorted(curves, key=lambda candidate: (-len(candidate.steps), candidate.name)):
+        by_model.setdefault(model(curve), curve)
+    return dict(sorted(by_model.items()))
 
 
 def drawing(curve: Curve, said: Sequence[tuple[int, int]]) -> str:
@@ -157,17 +157,17 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 def draw(curves: Iterable[Curve], folder: Path) -> list[dict[str, Any]]:
     """Write the drawings and what they are of; the latter."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
+    rows = []
     for name, curve in track(longest(curves).items(), "curves", console=Console(stderr=True)):
         places = _spread(curve, ASKED)
-        said = [PHASES.index(each["phase"]) for each in answers(curve, places)]
+        said = [PHASES.index(phase["phase"]) for phase in answers(curve, places)]
         bounds = boundaries(curve.steps, curve.losses, curve.rates)
         truth = [int(place >= bounds[0]) + int(place >= bounds[1]) for place in places]
         (folder / f"phases-{name}.svg").write_text(
             drawing(curve, list(zip(places, said, strict=True))) + "\n", encoding="utf-8"
         )
         begins = [float(curve.steps[place]) if place < len(curve.steps) else None for place in bounds]
-        made.append(
+        rows.append(
             {
                 "model": name,
                 "run": curve.name,
@@ -181,8 +181,8 @@ def draw(curves: Iterable[Curve], folder: Path) -> list[dict[str, Any]]:
                 "right": float(np.mean(np.equal(said, truth))),
             }
         )
-    (folder / "phases.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    return made
+    (folder / "phases.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return rows
 
 
 def main() -> int:

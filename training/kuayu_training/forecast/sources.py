@@ -73,9 +73,9 @@ def sources(data: Path, names: Container[str] = frozenset(FILES)) -> Iterator[So
         with gzip.open(data / "demand_series" / file, "rt") as text:
             header = next(csv.reader([text.readline()]))
             table = np.loadtxt(text, delimiter=",")
-        columns = [at for at in range(1, len(header)) if only in {None, header[at]}]
+        columns = [column for column in range(1, len(header)) if only in {None, header[column]}]
         skipped = days * 1440
-        names = tuple(header[at] for at in columns)
+        names = tuple(header[column] for column in columns)
         yield Source(name, names, table[skipped:, columns].T.copy(), float(table[skipped, 0]))
 
 
@@ -90,7 +90,7 @@ def flows(data: Path) -> Iterator[Source]:
         with gzip.open(path, "rt") if file.endswith(".gz") else path.open(encoding="utf-8") as text:
             header = next(csv.reader([text.readline()]))
             table = np.loadtxt(text, delimiter=",")[days * 1440 :]
-        columns = [at for at in range(1, len(header)) if only is None or header[at] in only]
+        columns = [column for column in range(1, len(header)) if only is None or header[column] in only]
         count = len(table) // rows
         values = table[: count * rows, columns].T.reshape(len(columns), count, rows).sum(axis=2)
-        yield Source(name, tuple(header[at] for at in columns), values, float(table[0, 0]), TEN_MINUTES)
+        yield Source(name, tuple(header[column] for column in columns), values, float(table[0, 0]), TEN_MINUTES)

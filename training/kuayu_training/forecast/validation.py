@@ -33,7 +33,17 @@ from kuayu.forecast.forecasting import Question, answer, remember
 from kuayu.forecast.hybrid import SHIPPED, Choice
 from kuayu.forecast.requests import Floats, Whole, seconds
 from kuayu_training.forecast.jobs import TRACES, Jobs, Teller, as_before, missing_by, read
-from kuayu_training.forecast.judging import AHEAD, ANNOUNCED, LEVELS, MIDDLE, SEEN, Judged, covered, request_at, skills
+from kuayu_training.forecast.judgement import (
+    AHEAD,
+    ANNOUNCED,
+    LEVELS,
+    MIDDLE,
+    SEEN,
+    Backtest,
+    covered,
+    request_at,
+    skills,
+)
 from kuayu_training.forecast.sources import MINUTE, Source, folder, sources
 
 SEED = 20_261_225
@@ -53,8 +63,8 @@ CHOICES = (
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is told of the jobs of a source.
+class JobKnowledge:
+    """What is known of the jobs of a source.
 
     Attributes:
         name: As it is printed.
@@ -83,15 +93,15 @@ class Figure:
     pinball: float
 
 
-def knowledge(source: Source, jobs: Jobs) -> list[Told]:
+def knowledge(source: Source, jobs: Jobs) -> list[JobKnowledge]:
     """What may be known of durations: as roughly as before, to a factor of e, to a tenth, and arrivals too."""
     tenth = missing_by(jobs, 0.1, SEED)
     half = source.offset + MINUTE * source.values.shape[1] / 2
     return [
-        Told("as before", as_before(jobs, half)),
-        Told("σ = 1", missing_by(jobs, 1.0, SEED)),
-        Told("10 %", tenth),
-        Told("10 %, announced", tenth, ANNOUNCED),
+        JobKnowledge("as before", as_before(jobs, half)),
+        JobKnowledge("σ = 1", missing_by(jobs, 1.0, SEED)),
+        JobKnowledge("10 %", tenth),
+        JobKnowledge("10 %, announced", tenth, ANNOUNCED),
     ]
 
 
@@ -106,44 +116,44 @@ def figures(source: Source, jobs: Jobs, count: int, choices: Sequence[int], proc
     """Figures of some choices on one source."""
     tried = origins(source, count)
     known = knowledge(source, jobs)
-    at_each = partial(_answers, source, jobs, known, choices)
+    at_minute = partial(_answers, source, jobs, known, choices)
     if processes > 1:
         with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
-            found = np.stack(list(pool.map(at_each, tried.tolist())), axis=2)
+            values = np.stack(list(pool.map(at_minute, tried.tolist())), axis=2)
     else:
-        found = np.stack([at_each(minute) for minute in tried.tolist()], axis=2)
-    for row, told in enumerate(known):
+        values = np.stack([at_minute(minute) for minute in tried.tolist()], axis=2)
+    for row, item in enumerate(known):
         for column, choice in enumerate(choices):
-            yield from _figures(source, told.name, choice, tried, found[row, column])
+            yield from _figures(source, item.name, choice, tried, values[row, column])
 
 
-def _answers(source: Source, jobs: Jobs, known: Sequence[Told], choices: Sequence[int], minute: int) -> Floats:
+def _answers(source: Source, jobs: Jobs, known: Sequence[JobKnowledge], choices: Sequence[int], minute: int) -> Floats:
     """Quantiles at one instant: what is known × choices × D × T × Q."""
-    past, found = None, []
-    for told in known:
-        request = request_at(source, minute, jobs, told.teller, told.announced, ENDED)
+    past, values = None, []
+    for item in known:
+        request = request_at(source, minute, jobs, item.teller, item.announced, ENDED)
         question = Question(seconds(request["now"]), np.array(request["horizons"]), LEVELS)
         past = remember(request["series"], question) if past is None else past
-        made = [answer(request, question, past, CHOICES[choice]) for choice in choices]
-        found.append([[one.values for one in answers] for answers in made])
-    return np.array(found)
+        by_choice = [answer(request, question, past, CHOICES[choice]) for choice in choices]
+        values.append([[one.values for one in answers] for answers in by_choice])
+    return np.array(values)
 
 
-def _figures(source: Source, told: str, choice: int, tried: Whole, values: Floats) -> Iterator[Figure]:
+def _figures(source: Source, known: str, choice: int, tried: Whole, values: Floats) -> Iterator[Figure]:
     real = np.stack([source.values[:, tried + minutes].T for minutes in AHEAD], axis=2)
     last = np.repeat(source.values[:, tried].T[:, :, None], len(AHEAD), axis=2)
-    judged = Judged(source.name, told, tried, values[..., MIDDLE], real, last, values)
+    judged = Backtest(source.name, known, tried, values[..., MIDDLE], real, last, values)
     for place, minutes in enumerate(AHEAD):
         by_domain, skill, low, high = skills(judged, place)
         both = covered(judged, place)
         worst = float(by_domain.min())
-        yield Figure(source.name, told, minutes, choice, skill, low, high, worst, both["coverage"], both["pinball"])
+        yield Figure(source.name, known, minutes, choice, skill, low, high, worst, both["coverage"], both["pinball"])
 
 
-def chosen(made: Sequence[Figure], left_out: str | None) -> int:
+def chosen(rows: Sequence[Figure], left_out: str | None) -> int:
     """The choice with the least mean loss over all sources but one."""
     losses: dict[int, list[float]] = {}
-    for figure in made:
+    for figure in rows:
         if figure.source != left_out:
             losses.setdefault(figure.choice, []).append(figure.pinball)
     return min(losses, key=lambda choice: float(np.mean(losses[choice])))
@@ -153,15 +163,15 @@ def _name(choice: Choice) -> str:
     return ", ".join(f"{field.name} {value}" for field, value in zip(fields(choice), astuple(choice), strict=True))
 
 
-def inner_table(made: Sequence[Figure]) -> Table:
+def inner_table(rows: Sequence[Figure]) -> Table:
     """Mean loss of each choice by source, and over all others than each."""
-    names = sorted({figure.source for figure in made})
+    names = sorted({figure.source for figure in rows})
     table = Table(title="Inner loop: mean pinball loss, in mean errors of the last value")
     for column in ("choice", *names, *(f"without {name}" for name in names), "all"):
         table.add_column(column)
-    for number in sorted({figure.choice for figure in made}):
+    for number in sorted({figure.choice for figure in rows}):
         own = {
-            name: float(np.mean([one.pinball for one in made if (one.source, one.choice) == (name, number)]))
+            name: float(np.mean([one.pinball for one in rows if (one.source, one.choice) == (name, number)]))
             for name in names
         }
         others = [float(np.mean([own[other] for other in names if other != name] or [np.nan])) for name in names]
@@ -170,7 +180,7 @@ def inner_table(made: Sequence[Figure]) -> Table:
     return table
 
 
-def figure_table(made: Sequence[Figure], picked: Mapping[str, int], title: str) -> Table:
+def figure_table(rows: Sequence[Figure], picked: Mapping[str, int], title: str) -> Table:
     """Figures of the choice that was picked for each source."""
     table = Table(title=title)
     for column in (
@@ -184,7 +194,7 @@ def figure_table(made: Sequence[Figure], picked: Mapping[str, int], title: str) 
         "loss",
     ):
         table.add_column(column)
-    for one in made:
+    for one in rows:
         if picked[one.source] == one.choice:
             skill = f"{100 * one.skill:+.1f} ({100 * one.low:+.1f} … {100 * one.high:+.1f})"
             cells = (f"{100 * one.worst:+.1f}", f"{100 * one.coverage:.1f} %", f"{one.pinball:.4f}")
@@ -192,32 +202,32 @@ def figure_table(made: Sequence[Figure], picked: Mapping[str, int], title: str) 
     return table
 
 
-def log(made: Sequence[Figure], picked: Mapping[str, int], file: Path, command: str) -> None:
+def log(rows: Sequence[Figure], picked: Mapping[str, int], file: Path, command: str) -> None:
     """Add what the outer loop showed to the log."""
     names = [field.name for field in fields(Figure)]
     new = not file.exists()
     with file.open("a", encoding="utf-8") as text:
         if new:
             text.write("\t".join(["date", "command", "seed", *names]) + "\n")
-        for one in made:
+        for one in rows:
             if picked[one.source] == one.choice:
                 cells = [f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in astuple(one)]
                 cells[names.index("choice")] = _name(CHOICES[one.choice])
                 text.write("\t".join([f"{datetime.now(UTC):%Y-%m-%d}", command, str(SEED), *cells]) + "\n")
 
 
-def _kept(
+def _cached(
     data: Path, source: Source, count: int, choices: Sequence[int], folder: Path | None, processes: int
 ) -> list[Figure]:
     """Figures of a source, from the folder where they are there."""
     file = folder / f"{source.name}-{count}-{'-'.join(map(str, choices))}.json" if folder else None
     if file and file.exists():
         return [Figure(**row) for row in json.loads(file.read_text("utf-8"))]
-    made = list(figures(source, read(data, source.name, source.domains), count, choices, processes))
+    rows = list(figures(source, read(data, source.name, source.domains), count, choices, processes))
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps([asdict(one) for one in made]), "utf-8")
-    return made
+        file.write_text(json.dumps([asdict(one) for one in rows]), "utf-8")
+    return rows
 
 
 def main() -> int:
@@ -233,20 +243,20 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1, help="so many at once")
     parser.add_argument("--outer", action="store_true", help="look at the outer loop too, and log it")
     given = parser.parse_args()
-    began, made = process_time(), []
+    began, rows = process_time(), []
     for source in sources(given.data, given.sources):
-        made += _kept(given.data, source, given.origins, given.choices, given.kept, given.processes)
+        rows += _cached(given.data, source, given.origins, given.choices, given.kept, given.processes)
         sys.stderr.write(f"{source.name}: {process_time() - began:.0f} s of processor time so far\n")
     console = Console(width=int(os.environ.get("COLUMNS", "170")))
-    console.print(inner_table(made))
-    picked = dict.fromkeys(given.sources, chosen(made, None))
-    console.print(figure_table(made, picked, "Inner figures: what is best over all sources, on each"))
+    console.print(inner_table(rows))
+    picked = dict.fromkeys(given.sources, chosen(rows, None))
+    console.print(figure_table(rows, picked, "Inner figures: what is best over all sources, on each"))
     if CHOICES[picked[given.sources[0]]] != SHIPPED:
         console.print(f"best over all: {_name(CHOICES[picked[given.sources[0]]])}; shipped: {_name(SHIPPED)}")
     if given.outer:
-        picked = {name: chosen(made, name) for name in given.sources}
-        console.print(figure_table(made, picked, "Outer figures: what was chosen without the source, on it"))
-        log(made, picked, LOG, f"validation --origins {given.origins} --outer")
+        picked = {name: chosen(rows, name) for name in given.sources}
+        console.print(figure_table(rows, picked, "Outer figures: what was chosen without the source, on it"))
+        log(rows, picked, LOG, f"validation --origins {given.origins} --outer")
     return 0
 
 

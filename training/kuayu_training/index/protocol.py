@@ -1,11 +1,11 @@
 """How a choice about the compute index is made and judged: ``python -m kuayu_training.index.protocol [--outer FILE]``.
 
-1. Four probes, planned by the service for a device or task that is left out, as the suite has it (IDX-001). Three ways
-   to leave out: a *device* with all that is the same silicon (unseen devices), a *family* of models, and a whole
+1. Four probes, planned by the service for a device or task that is left out, as the suite has it (IDX-001). Three
+   splits leave out: a *device* with all that is the same silicon (unseen devices), a *family* of models, and a whole
    *generation* of devices, of which one has its probes. *All tables* is devices and families.
    A generation of one device in its table is that device.
 2. Inner loop: of all tables but one, and of all generations but one, the candidates below are compared by their mean
-   error over tables and ways; the best one answers for the table or generation that was left out. What is printed as
+   error over tables and splits; the best one answers for the table or generation that was left out. What is printed as
    *nested* is these errors. A generation that is left out may still stand in the corpora of other devices. All
    candidates with a process get the probes that the shipped one plans, since a plan costs more than an answer.
 3. Outer loop: tables by which no constant was chosen (``kuayu_training.index.strangers``). It is looked at once a
@@ -83,7 +83,7 @@ class PairOutcome:
     """One pair: where it is from, its generation, relative error, whether its interval holds it, abstention, scalar."""
 
     table: str
-    way: str
+    split: str
     generation: str
     judged: bool
     error: float
@@ -98,7 +98,7 @@ def generation_of(device: str) -> str:
 
 
 def cases(table: Table) -> Iterator[tuple[str, Fold]]:
-    """Folds of a table with room for the probes, and the way in which each leaves out."""
+    """Folds of a table with room for the probes, and the split by which each leaves out."""
     chance = random.Random(SEED)  # noqa: S311 - no secret
     for fold in (*folds(table, chance), *_by_generation(table)):
         if fold.room >= PROBES:
@@ -112,32 +112,32 @@ def _by_generation(table: Table) -> Iterator[Fold]:
         hidden = {cell.device for cell in truth if generation_of(cell.device) == generation_of(device)}
         others = [cell for cell in truth if cell.device not in hidden]
         counts = Counter(cell.task for cell in others)
-        asked = tuple(cell for cell in truth if cell.device == device and counts[cell.task] >= LEAST_OTHERS)
+        cells = tuple(cell for cell in truth if cell.device == device and counts[cell.task] >= LEAST_OTHERS)
         rows = [row for row in table.corpus["measurements"] if row["device"] not in hidden]
         references = tuple(dict.fromkeys(cell.device for cell in others))
         corpus = {**table.corpus, "measurements": rows}
-        yield Fold(table.name, "generation", corpus, asked, truth, references)  # type: ignore[arg-type]
+        yield Fold(table.name, "generation", corpus, cells, truth, references)  # type: ignore[arg-type]
 
 
 def answers(tables: Iterable[Table], candidates: Mapping[str, Kernel]) -> dict[str, list[PairOutcome]]:
     """What each candidate says of everything that is left out of tables."""
-    made: dict[str, list[PairOutcome]] = {name: [] for name in candidates}
+    outcomes: dict[str, list[PairOutcome]] = {name: [] for name in candidates}
     for table in tables:
-        for way, fold in cases(table):
+        for split, fold in cases(table):
             with_process, without = _probes(fold, KERNEL), _probes(fold, CANDIDATES[ALONE])
             for name, kernel in candidates.items():
-                made[name] += _answered(table, way, fold, with_process if kernel.weight else without, kernel)
-    return made
+                outcomes[name] += _answered(table, split, fold, with_process if kernel.weight else without, kernel)
+    return outcomes
 
 
 def _probes(fold: Fold, kernel: Kernel) -> list[Cell]:
-    asked = [cell._asdict() for cell in fold.cells]
-    body = {"revision": REVISION, "corpus": fold.corpus, "candidates": asked, "targets": asked, "probes": PROBES}
+    cells = [cell._asdict() for cell in fold.cells]
+    body = {"revision": REVISION, "corpus": fold.corpus, "candidates": cells, "targets": cells, "probes": PROBES}
     plan = plan_probes(ProbePlanRequest.model_validate(body), kernel)
     return sorted(Cell(probe.device, probe.task) for probe in plan.probes)
 
 
-def _answered(table: Table, way: str, fold: Fold, probes: Sequence[Cell], kernel: Kernel) -> Iterator[PairOutcome]:
+def _answered(table: Table, split: str, fold: Fold, probes: Sequence[Cell], kernel: Kernel) -> Iterator[PairOutcome]:
     corpus = fold.with_probes(probes)
     alone = measured_alone(corpus)
     targets = [cell for cell in fold.cells if cell not in probes]
@@ -152,13 +152,13 @@ def _answered(table: Table, way: str, fold: Fold, probes: Sequence[Cell], kernel
             "tolerance": TOLERANCE,
         }
         report = compute_indices(IndexRequest.model_validate(request), kernel)
-        found = {Cell(index.device, index.task): index for index in report.indices}
+        by_cell = {Cell(index.device, index.task): index for index in report.indices}
         for cell in cells:
-            index, truth = found[cell], fold.truth[cell] / fold.truth[Cell(reference, cell.task)]
+            index, truth = by_cell[cell], fold.truth[cell] / fold.truth[Cell(reference, cell.task)]
             scalar = Simple.of(corpus, alone, cell, reference).scalar
             yield PairOutcome(
                 table.name,
-                way,
+                split,
                 generation_of(cell.device),
                 table.judged,
                 abs(index.value / truth - 1),
@@ -169,52 +169,52 @@ def _answered(table: Table, way: str, fold: Fold, probes: Sequence[Cell], kernel
 
 
 def loss(pairs: Iterable[PairOutcome]) -> float:
-    """Mean error over tables and ways, each counting once."""
+    """Mean error over tables and splits, each counting once."""
     groups: dict[tuple[str, str], list[float]] = {}
     for pair in pairs:
-        groups.setdefault((pair.table, pair.way), []).append(pair.error)
+        groups.setdefault((pair.table, pair.split), []).append(pair.error)
     return fmean(fmean(errors) for errors in groups.values())
 
 
 def nested(
-    found: Mapping[str, Sequence[PairOutcome]], unit: Callable[[PairOutcome], str]
+    outcomes: Mapping[str, Sequence[PairOutcome]], unit: Callable[[PairOutcome], str]
 ) -> tuple[list[PairOutcome], Counter[str]]:
     """Each unit answered by the candidate that is best on the others, and how often each candidate was."""
-    made: list[PairOutcome] = []
+    chosen: list[PairOutcome] = []
     picked: Counter[str] = Counter()
-    for left in dict.fromkeys(map(unit, found[SHIPPED])):
-        best = min(found, key=lambda name: loss(pair for pair in found[name] if unit(pair) != left))
+    for left in dict.fromkeys(map(unit, outcomes[SHIPPED])):
+        best = min(outcomes, key=lambda name: loss(pair for pair in outcomes[name] if unit(pair) != left))
         picked[best] += 1
-        made += [pair for pair in found[best] if unit(pair) == left]
-    return made, picked
+        chosen += [pair for pair in outcomes[best] if unit(pair) == left]
+    return chosen, picked
 
 
 GROUPS: Sequence[tuple[str, Callable[[PairOutcome], bool]]] = (
-    ("all tables", lambda pair: pair.way != "generation"),
-    ("all tables, judged by the suite", lambda pair: pair.way != "generation" and pair.judged),
-    ("unseen devices", lambda pair: pair.way == "device"),
-    ("unseen devices, judged by the suite", lambda pair: pair.way == "device" and pair.judged),
-    ("unseen generations", lambda pair: pair.way == "generation"),
+    ("all tables", lambda pair: pair.split != "generation"),
+    ("all tables, judged by the suite", lambda pair: pair.split != "generation" and pair.judged),
+    ("unseen devices", lambda pair: pair.split == "device"),
+    ("unseen devices, judged by the suite", lambda pair: pair.split == "device" and pair.judged),
+    ("unseen generations", lambda pair: pair.split == "generation"),
 )
 
 
-def _belonging(way: str, **fields: str) -> Callable[[PairOutcome], bool]:
-    """Whether a pair was left out in a way, and has these values."""
-    return lambda pair: pair.way == way and all(getattr(pair, name) == value for name, value in fields.items())
+def _belonging(split: str, **fields: str) -> Callable[[PairOutcome], bool]:
+    """Whether a pair was left out by a split, and has these values."""
+    return lambda pair: pair.split == split and all(getattr(pair, name) == value for name, value in fields.items())
 
 
-def figures(found: Mapping[str, Sequence[PairOutcome]]) -> list[dict[str, Any]]:
+def figures(outcomes: Mapping[str, Sequence[PairOutcome]]) -> list[dict[str, Any]]:
     """Figures by group, table and generation; those of candidates under their names."""
-    shipped = found[SHIPPED]
+    shipped = outcomes[SHIPPED]
     groups = list(GROUPS)
     for table in dict.fromkeys(pair.table for pair in shipped):
-        groups += [(f"{table}, {way}", _belonging(way, table=table)) for way in ("device", "family")]
-    for way in ("device", "generation"):
-        groups += [(f"{name}: {way} left out", _belonging(way, generation=name)) for name, _ in GENERATIONS]
-    made = []
+        groups += [(f"{table}, {split}", _belonging(split, table=table)) for split in ("device", "family")]
+    for split in ("device", "generation"):
+        groups += [(f"{name}: {split} left out", _belonging(split, generation=name)) for name, _ in GENERATIONS]
+    rows = []
     for title, belongs in groups:
         row: dict[str, Any] = {"group": title}
-        for name, pairs in found.items():
+        for name, pairs in outcomes.items():
             mine = [pair for pair in pairs if belongs(pair)]
             if mine:
                 scalars = [pair.scalar for pair in mine if pair.scalar is not None]
@@ -226,8 +226,8 @@ def figures(found: Mapping[str, Sequence[PairOutcome]]) -> list[dict[str, Any]]:
                     "scalar": round(fmean(scalars), 4) if scalars else None,
                 }
         if len(row) > 1:
-            made.append(row)
-    return made
+            rows.append(row)
+    return rows
 
 
 def printed(title: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Printed:
@@ -257,19 +257,19 @@ def main() -> int:
     if arguments.outer:
         console.print(_looked(arguments.data, arguments.outer, console))
         return 0
-    found = answers(tables, CANDIDATES)
-    losses = {name: round(loss(pairs), 4) for name, pairs in found.items()}
-    by_table, picked_tables = nested(found, lambda pair: pair.table)
-    by_generation, picked_generations = nested(found, lambda pair: pair.generation)
+    outcomes = answers(tables, CANDIDATES)
+    losses = {name: round(loss(pairs), 4) for name, pairs in outcomes.items()}
+    by_table, picked_tables = nested(outcomes, lambda pair: pair.table)
+    by_generation, picked_generations = nested(outcomes, lambda pair: pair.generation)
     shown: dict[str, Sequence[PairOutcome]] = {
-        SHIPPED: found[SHIPPED],
-        ALONE: found[ALONE],
+        SHIPPED: outcomes[SHIPPED],
+        ALONE: outcomes[ALONE],
         "nested": by_table,
         "nested (g)": by_generation,
     }
     rows = figures(shown)
     console.print(printed("Inner loop (known to the developers)", rows, list(shown)))
-    console.print("mean error over tables and ways:", losses)
+    console.print("mean error over tables and splits:", losses)
     console.print("chosen without a table:", dict(picked_tables), "without a generation:", dict(picked_generations))
     if arguments.json:
         chosen = {"losses": losses, "chosen": {"tables": picked_tables, "generations": picked_generations}}
@@ -284,8 +284,8 @@ def main() -> int:
 def _looked(data: Path, log: Path, console: Console) -> str:
     """Answer for the tables of the outer loop by what is shipped, and log it."""
     tables = strangers(data)
-    found = answers(tables, {name: CANDIDATES[name] for name in (SHIPPED, ALONE)})
-    rows = figures(found)
+    outcomes = answers(tables, {name: CANDIDATES[name] for name in (SHIPPED, ALONE)})
+    rows = figures(outcomes)
     console.print(printed("Outer loop (first seen when this ran)", rows, [SHIPPED, ALONE]))
     entry = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),

@@ -60,15 +60,15 @@ def strangers(data: Path) -> tuple[Table, ...]:
 def _lambda_v2(data: Path) -> Table:
     """Lambda's later series: one accelerator, median over hosts of a kind; TF32 where binary32 is named, as in v1."""
     kinds = {"H100-SXM-80GB": "h100-sxm-80gb", "H100-PCIe-80GB": "h100-pcie-80gb", "H200": "h200", "GH200": "gh200"}
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    throughputs: dict[tuple[str, str], list[float]] = defaultdict(list)
     precisions = {}
     for row in rows(data / LAMBDA):
         if row["series"] == "v2" and float(row["num_gpu"]) == 1 and float(row["throughput"] or 0) > 0:
             task = f"{row['workload']}.{row['precision']}"
             precisions[task] = ["fp16"] if row["precision"] == "fp16" else ["tf32", "fp32"]
-            found[row["gpu_model"], task].append(float(row["throughput"]))
+            throughputs[row["gpu_model"], task].append(float(row["throughput"]))
     families = {task: task.split(".")[0].split("_")[0] for task in precisions}
-    return _table("lambda-v2", kinds, precisions, families, found)
+    return _table("lambda-v2", kinds, precisions, families, throughputs)
 
 
 def _sia(data: Path) -> Table:
@@ -84,16 +84,16 @@ def _sia(data: Path) -> Table:
         ("RTX 2080 Ti", "rtx"): "rtx-2080-ti",
     }
     names = {cluster: (name, sheet) for (name, cluster), sheet in kinds.items()}
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    throughputs: dict[tuple[str, str], list[float]] = defaultdict(list)
     families = {}
     for row in rows(data / SIA):
         alone = row["table"] == "placements" and int(row["num_gpus"]) == 1
         if alone and row["cluster"] in names and row["app"] != "gpt_pmp" and not row["same_values_as"]:
             task = f"{row['app']}.{float(row['batch_per_gpu']):g}"
             families[task] = row["app"]
-            found[names[row["cluster"]][0], task].append(float(row["samples_per_s"]))
+            throughputs[names[row["cluster"]][0], task].append(float(row["samples_per_s"]))
     precisions = {task: ["tf32", "fp32"] for task in families}
-    return _table("sia", dict(names.values()), precisions, families, found, least=3)
+    return _table("sia", dict(names.values()), precisions, families, throughputs, least=3)
 
 
 def _mlperf_earlier(data: Path) -> Table:
@@ -112,7 +112,7 @@ def _mlperf_earlier(data: Path) -> Table:
         "Gaudi2": "gaudi2",
         "H100-SXM": "h100-sxm-80gb",
     }
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    throughputs: dict[tuple[str, str], list[float]] = defaultdict(list)
     devices, families = {}, {}
     for row in rows(data / SCORES):
         node = row["division"] == "closed" and row["accelerators"] == "8" and row["nodes"] == "1"
@@ -121,10 +121,10 @@ def _mlperf_earlier(data: Path) -> Table:
             device = f"{row['accelerator_family']}.{row['round']}"
             devices[device] = kinds[row["accelerator_family"]]
             families[row["benchmark"]] = row["benchmark"].split("_")[0]
-            found[device, row["benchmark"]].append(1 / (8 * float(row["score_min"])))
+            throughputs[device, row["benchmark"]].append(1 / (8 * float(row["score_min"])))
     precisions = {task: ["fp16", "bf16"] for task in families}
     alike = [[name for name in devices if name.rpartition(".")[0] == kind] for kind in kinds]
-    return _table("mlperf-time-v0.7-v2.1", devices, precisions, families, found, alike=alike, least=3)
+    return _table("mlperf-time-v0.7-v2.1", devices, precisions, families, throughputs, alike=alike, least=3)
 
 
 def _sheet(key: str) -> dict[str, Any]:
@@ -138,17 +138,17 @@ def _table(
     devices: Mapping[str, str],
     precisions: Mapping[str, list[str]],
     families: Mapping[str, str],
-    found: Mapping[tuple[str, str], list[float]],
+    throughputs: Mapping[tuple[str, str], list[float]],
     *,
     alike: Iterable[Iterable[str]] = (),
     least: int = 1,
 ) -> Table:
     """A table of medians; tasks that were measured on fewer than ``least`` devices are left out."""
     counts: dict[str, int] = defaultdict(int)
-    for _, task in found:
+    for _, task in throughputs:
         counts[task] += 1
-    kept = {key: median(values) for key, values in sorted(found.items()) if counts[key[1]] >= least}
-    measured_devices, measured_tasks = (sorted({key[place] for key in kept}) for place in (0, 1))
+    medians = {key: median(values) for key, values in sorted(throughputs.items()) if counts[key[1]] >= least}
+    measured_devices, measured_tasks = (sorted({key[place] for key in medians}) for place in (0, 1))
     corpus = {
         "devices": [{"id": identifier(device), "stack": name} | _sheet(devices[device]) for device in measured_devices],
         "tasks": [
@@ -157,7 +157,7 @@ def _table(
         ],
         "measurements": [
             {"device": identifier(device), "task": identifier(task), "throughput": value}
-            for (device, task), value in kept.items()
+            for (device, task), value in medians.items()
         ],
     }
     groups = [

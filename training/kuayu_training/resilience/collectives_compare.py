@@ -16,7 +16,7 @@ from kuayu.resilience.transfers.network import Floats
 from kuayu_conformance.testbed.transfers.collectives import COUNT, FAMILIES, WAYS, baselines, draw, follow
 from kuayu_training.resilience.shards_compare import SAMPLES
 
-NAMES = tuple(way.name for way in WAYS)
+NAMES = tuple(candidate.name for candidate in WAYS)
 KEPT = "first, kept"
 """The one that was quickest by the first measurement of each window."""
 
@@ -28,37 +28,42 @@ def played(family: str, seed: int, count: int = COUNT) -> dict[str, float]:
     world = draw(family, f"{seed}", count)
     course, others = follow(world, collective), baselines(world)
     fixed = dict(zip(NAMES, (others.shares * others.most).tolist(), strict=True))
-    kept = fixed[NAMES[others.first]]
-    return fixed | {KEPT: kept, "chosen": course.steps, "quickest": others.most, "switches": float(course.switches)}
+    first_kept = fixed[NAMES[others.first]]
+    return fixed | {
+        KEPT: first_kept,
+        "chosen": course.steps,
+        "quickest": others.most,
+        "switches": float(course.switches),
+    }
 
 
 def figures(seeds: Sequence[int], seed: int, step: Callable[[], None]) -> list[dict[str, Any]]:
     """A row for each family and one for all together, ready for JSON."""
-    found: dict[str, list[dict[str, float]]] = {family: [] for family in FAMILIES}
-    for each in seeds:
+    outcomes: dict[str, list[dict[str, float]]] = {family: [] for family in FAMILIES}
+    for number in seeds:
         for family in FAMILIES:
-            found[family].append(played(family, each))
+            outcomes[family].append(played(family, number))
         step()
-    found["all"] = [each for windows in found.values() for each in windows]
-    return [_row(family, windows, seed) for family, windows in found.items()]
+    outcomes["all"] = [outcome for windows in outcomes.values() for outcome in windows]
+    return [_row(family, windows, seed) for family, windows in outcomes.items()]
 
 
 def _row(family: str, windows: Sequence[Mapping[str, float]], seed: int) -> dict[str, Any]:
-    quickest = np.array([each["quickest"] for each in windows])
-    chosen = np.array([each["chosen"] for each in windows]) / quickest
-    kept = np.array([each[KEPT] for each in windows]) / quickest
-    fixed = np.array([[each[name] for name in NAMES] for each in windows]) / quickest[:, None]
+    quickest = np.array([window["quickest"] for window in windows])
+    chosen = np.array([window["chosen"] for window in windows]) / quickest
+    first_kept = np.array([window[KEPT] for window in windows]) / quickest
+    fixed = np.array([[window[name] for name in NAMES] for window in windows]) / quickest[:, None]
     best = int(np.argmax(fixed.mean(axis=0)))
     shares = dict(zip(NAMES, fixed.mean(axis=0).tolist(), strict=True))
     return {
         "family": family,
         "windows": len(windows),
         "best_fixed": NAMES[best],
-        "throughput": {"chosen": float(chosen.mean()), KEPT: float(kept.mean())} | shares,
+        "throughput": {"chosen": float(chosen.mean()), KEPT: float(first_kept.mean())} | shares,
         "over_best_fixed": _interval(chosen - fixed[:, best], seed),
-        "over_first_kept": _interval(chosen - kept, seed),
+        "over_first_kept": _interval(chosen - first_kept, seed),
         "over_best_of_each_window": _interval(chosen - fixed.max(axis=1), seed),
-        "switches": float(np.mean([each["switches"] for each in windows])),
+        "switches": float(np.mean([window["switches"] for window in windows])),
     }
 
 
@@ -90,16 +95,16 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
     yield table
 
 
-def _shown(found: Mapping[str, float]) -> str:
-    return f"{100 * found['value']:+.2f} ({100 * found['low']:+.2f} … {100 * found['high']:+.2f})"
+def _shown(interval: Mapping[str, float]) -> str:
+    return f"{100 * interval['value']:+.2f} ({100 * interval['low']:+.2f} … {100 * interval['high']:+.2f})"
 
 
 def words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Where following the network does not pay."""
     for row in rows:
-        verdict = "not below nought" if row["over_best_fixed"]["low"] >= 0.0 else "may be below nought"
+        verdict = "not below zero" if row["over_best_fixed"]["low"] >= 0.0 else "may be below zero"
         gain = _shown(row["over_best_fixed"])
         yield f"{row['family']}: chosen less the best fixed ({row['best_fixed']}): {verdict}, {gain} points"
         if row["over_best_of_each_window"]["low"] < 0.0:
-            found = _shown(row["over_best_of_each_window"])
-            yield f"{row['family']}: does not surely beat the best fixed one of each window in hindsight: {found}"
+            interval = _shown(row["over_best_of_each_window"])
+            yield f"{row['family']}: does not surely beat the best fixed one of each window in hindsight: {interval}"

@@ -38,16 +38,16 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     arguments = parser.parse_args()
     try:
-        found = judged(arguments.data)
+        results = judged(arguments.data)
     except FileNotFoundError as error:
         sys.stderr.write(f"no {error.filename}; set KUAYU_DATA to the folder of the public data\n")
         return 2
     console = Console(width=140)
-    for each in tables(found):
-        console.print(each)
+    for table in tables(results):
+        console.print(table)
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0
 
 
@@ -89,11 +89,11 @@ def grouped(data: Path) -> list[dict[str, Any]]:
     with gzip.open(data / "logs" / "loghub_2k.csv.gz", "rt", encoding="utf-8", newline="") as text:
         for row in csv.DictReader(text):
             systems[row["system"]].append((" ".join(row["content"].split("\n")), row["event_id"]))
-    made = []
+    scores = []
     for system, rows in sorted(systems.items()):
         numbers = Miner().take("".join(f"{content}\n" for content, _ in rows).encode())
         truth = [event for _, event in rows]
-        made.append(
+        scores.append(
             {
                 "system": system,
                 "lines": len(rows),
@@ -103,13 +103,13 @@ def grouped(data: Path) -> list[dict[str, Any]]:
                 "true_templates": len(set(truth)),
             }
         )
-    return made
+    return scores
 
 
-def accuracy(found: Sequence[Hashable], truth: Sequence[Hashable]) -> float:
-    """Share of the lines whose found group is a true group."""
+def accuracy(predicted: Sequence[Hashable], truth: Sequence[Hashable]) -> float:
+    """Share of the lines whose predicted group is a true group."""
     true_groups = set(_groups(truth))
-    return sum(len(group) for group in _groups(found) if group in true_groups) / len(truth)
+    return sum(len(group) for group in _groups(predicted) if group in true_groups) / len(truth)
 
 
 Flags = npt.NDArray[np.bool_]
@@ -134,19 +134,19 @@ def lines_of_bgl(data: Path) -> list[dict[str, Any]]:
     bad = np.array([row["is_alert"] == "1" for row in rows])
     miner = Miner()
     known = set(miner.take("".join(f"{text}\n" for text in texts[:half]).encode()))
-    rarity = Rarity.of({each.number: (each.words, each.seen) for each in miner.templates()})
+    rarity = Rarity.of({template.number: (template.words, template.seen) for template in miner.templates()})
     numbers = miner.take("".join(f"{text}\n" for text in texts[half:]).encode())
-    words = {each.number: each.words for each in miner.templates()}
+    words = {template.number: template.words for template in miner.templates()}
     surprise = np.array([rarity.of_line(number, words[number]) for number in numbers])
     quiet = np.array([is_calm(words[number]) for number in numbers])
-    found = {
+    methods = {
         "new template": np.array([number not in known for number in numbers]),
         "length": _odd([len(text) for text in texts[:half]], [len(text) for text in texts[half:]]),
         "new template, no INFO": np.array([number not in known for number in numbers]) & ~quiet,
         "surprise, no INFO": (surprise > rarity.limit) & ~quiet,
     }
-    rows = [_row("BGL lines", name, flags, bad[half:], int(bad[:half].sum()), half) for name, flags in found.items()]
-    return [row | _verdicts(numbers, flags, bad[half:]) for row, flags in zip(rows, found.values(), strict=True)]
+    rows = [_row("BGL lines", name, flags, bad[half:], int(bad[:half].sum()), half) for name, flags in methods.items()]
+    return [row | _verdicts(numbers, flags, bad[half:]) for row, flags in zip(rows, methods.values(), strict=True)]
 
 
 def lines_unlabelled(data: Path) -> list[dict[str, Any]]:
@@ -156,15 +156,15 @@ def lines_unlabelled(data: Path) -> list[dict[str, Any]]:
         for row in csv.DictReader(text):
             line = f"{row['component']} {row['level']} {' '.join(row['content'].split())}\n"
             by_system.setdefault(row["system"], []).append(line)
-    made = []
+    results = []
     for system, lines in by_system.items():
         half, reader = int(FIRST * len(lines)), LogReader()
         reader.take("".join(lines[:half]).encode())
-        told = [each for each in reader.take("".join(lines[half:]).encode()) if each.kind == "anomaly"]
+        anomalies = [verdict for verdict in reader.take("".join(lines[half:]).encode()) if verdict.kind == "anomaly"]
         if system != "BGL":
-            count = len(told) + reader.untold
-            made.append({"system": system, "judged": len(lines) - half, "told": count, "judges": reader.judges})
-    return made
+            count = len(anomalies) + reader.untold
+            results.append({"system": system, "judged": len(lines) - half, "told": count, "judges": reader.judges})
+    return results
 
 
 def sessions_100k(data: Path) -> list[dict[str, Any]]:
@@ -200,15 +200,15 @@ def recognised(data: Path) -> dict[str, Any]:
     """
     with (data / "failures" / "nvidia_xid_message_examples.csv").open(encoding="utf-8", newline="") as text:
         examples = list(csv.DictReader(text))
-    told = [[each.code for each in verdicts(row["message"])] for row in examples]
+    codes = [[verdict.code for verdict in verdicts(row["message"])] for row in examples]
     wanted = [f"xid.{row['xid']}" for row in examples]
     with (data / "failures" / "nvidia_xid_catalog.csv").open(encoding="utf-8", newline="") as text:
         numbers = {int(row["xid"]) for row in csv.DictReader(text)}
     return {
         "examples": len(examples),
-        "right": sum(found == [code] for found, code in zip(told, wanted, strict=True)),
-        "wrong": sum(bool(found) and found != [code] for found, code in zip(told, wanted, strict=True)),
-        "missed": sum(not found for found in told),
+        "right": sum(named == [code] for named, code in zip(codes, wanted, strict=True)),
+        "wrong": sum(bool(named) and named != [code] for named, code in zip(codes, wanted, strict=True)),
+        "missed": sum(not named for named in codes),
         "catalogue": len(numbers),
         "catalogue_missing": sorted(numbers - catalogue().xids.keys()),
         "others": _others(data),
@@ -225,14 +225,14 @@ GPU = frozenset({"xid", "sxid", "gpu", "cuda", "nccl", "hccl", "npu", "amd"})
 """First words of codes that no log without accelerators can have."""
 
 
-def tables(found: dict[str, Any]) -> Iterator[Table]:
+def tables(results: dict[str, Any]) -> Iterator[Table]:
     """A table for each part."""
-    xids = found["xids"]
+    xids = results["xids"]
     table = Table(
         "Xid lines", "right", "wrong", "missed", "numbers of the catalogue", "of them not known", title="Xids"
     )
     cells = (xids["examples"], xids["right"], xids["wrong"], xids["missed"], xids["catalogue"])
-    table.add_row(*(str(each) for each in cells), str(len(xids["catalogue_missing"])))
+    table.add_row(*(str(cell) for cell in cells), str(len(xids["catalogue_missing"])))
     yield table
     title = "Verdicts on systems without GPUs: those about GPUs are false"
     table = Table("system", "lines", "about GPUs", "all", "drain", "which", title=title)
@@ -242,7 +242,7 @@ def tables(found: dict[str, Any]) -> Iterator[Table]:
     yield table
     title = "Grouping accuracy of templates; Drain as published has expressions of each system's own"
     table = Table("system", "here", "Drain, published", "templates", "true templates", title=title)
-    rows = found["templates"]
+    rows = results["templates"]
     for row in rows:
         figures = (
             f"{row['accuracy']:.4f}",
@@ -256,17 +256,17 @@ def tables(found: dict[str, Any]) -> Iterator[Table]:
     yield table
     title = "Lines told as unusual in the second half of samples without labels"
     table = Table("system", "lines judged", "told", "enough learned", title=title)
-    for row in found["unlabelled"]:
+    for row in results["unlabelled"]:
         table.add_row(row["system"], str(row["judged"]), str(row["told"]), "yes" if row["judges"] else "no")
     yield table
-    yield _unusual(found["unusual"])
+    yield _unusual(results["unusual"])
 
 
 def _groups(names: Sequence[Hashable]) -> list[frozenset[int]]:
     rows: dict[Hashable, set[int]] = defaultdict(set)
     for row, name in enumerate(names):
         rows[name].add(row)
-    return [frozenset(each) for each in rows.values()]
+    return [frozenset(group) for group in rows.values()]
 
 
 def _verdicts(numbers: Sequence[int], flags: Flags, bad: Flags) -> dict[str, int]:
@@ -281,13 +281,13 @@ def _sessions(name: str, learned: Labelled, judged: Labelled) -> list[dict[str, 
     usual = Sessions()
     usual.learn(before)
     known = {item for session in before for item in session}
-    found = {
+    methods = {
         "new template": np.array([not known.issuperset(session) for session in after]),
         "length": _odd([len(session) for session in before], [len(session) for session in after]),
         "surprise": usual.surprises(after) > usual.limit,
     }
     faulty = sum(label for _, label in learned)
-    rows = [_row(name, method, flags, bad, faulty, len(before)) for method, flags in found.items()]
+    rows = [_row(name, method, flags, bad, faulty, len(before)) for method, flags in methods.items()]
     like = {session for session, label in learned if not label}
     alike = sum(session in like for session, label in judged if label)
     return [row | {"faulty_like_normal": alike} for row in rows]
@@ -323,23 +323,23 @@ def _others(data: Path) -> list[dict[str, Any]]:
     with gzip.open(data / "logs" / "loghub_2k.csv.gz", "rt", encoding="utf-8", newline="") as text:
         for row in csv.DictReader(text):
             by_system.setdefault(row["system"], []).append(" ".join(row["content"].split("\n")))
-    made = []
+    results = []
     for system, lines in by_system.items():
-        found = verdicts("\n".join(lines) + "\n")
-        gpu = [each for each in found if each.code.split(".")[0] in GPU]
-        codes = sorted({each.code for each in found})
-        drains = sum(each.follows is Follows.DRAIN for each in found)
-        made.append(
+        judged = verdicts("\n".join(lines) + "\n")
+        gpu = [verdict for verdict in judged if verdict.code.split(".")[0] in GPU]
+        codes = sorted({verdict.code for verdict in judged})
+        drains = sum(verdict.follows is Follows.DRAIN for verdict in judged)
+        results.append(
             {
                 "system": system,
                 "lines": len(lines),
                 "gpu": len(gpu),
-                "all": len(found),
+                "all": len(judged),
                 "drains": drains,
                 "codes": codes,
             }
         )
-    return made
+    return results
 
 
 def _unusual(rows: list[dict[str, Any]]) -> Table:

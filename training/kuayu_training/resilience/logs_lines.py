@@ -35,9 +35,9 @@ class Line:
     follows: frozenset[str]
     about: frozenset[str]
 
-    def is_told_by(self, verdicts: list[Verdict]) -> bool:
+    def is_recognised_by(self, verdicts: list[Verdict]) -> bool:
         """Whether one of the verdicts is right."""
-        return any(each.follows in self.follows and each.about in self.about for each in verdicts)
+        return any(verdict.follows in self.follows and verdict.about in self.about for verdict in verdicts)
 
 
 def faulty(name: str) -> list[Line]:
@@ -64,21 +64,22 @@ def verdicts(text: str) -> list[Verdict]:
 
 def judged() -> dict[str, Any]:
     """Lines, misses and wrong actions of each list."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name in LISTS:
         lines = faulty(name)
-        misses = [each.text for each in lines if not each.is_told_by(verdicts(each.text))]
-        found[name] = {"lines": len(lines), "told": len(lines) - len(misses), "misses": misses}
+        misses = [line.text for line in lines if not line.is_recognised_by(verdicts(line.text))]
+        results[name] = {"lines": len(lines), "told": len(lines) - len(misses), "misses": misses}
     order = list(Follows)
     rows = [
-        (text, most, max((order.index(each.follows) for each in verdicts(text)), default=0)) for text, most in calm()
+        (text, most, max((order.index(verdict.follows) for verdict in verdicts(text)), default=0))
+        for text, most in calm()
     ]
-    found["calm"] = {
+    results["calm"] = {
         "lines": len(rows),
         "drains": [text for text, _, place in rows if order[place] is Follows.DRAIN],
         "too_much": [text for text, most, place in rows if place > order.index(most)],
     }
-    return found
+    return results
 
 
 def _read(name: str) -> list[dict[str, Any]]:
@@ -86,8 +87,8 @@ def _read(name: str) -> list[dict[str, Any]]:
     return read
 
 
-def _either(told: str | list[str]) -> frozenset[str]:
-    return frozenset([told] if isinstance(told, str) else told)
+def _either(names: str | list[str]) -> frozenset[str]:
+    return frozenset([names] if isinstance(names, str) else names)
 
 
 def main() -> None:
@@ -95,21 +96,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m kuayu_training.resilience.logs_lines", description=__doc__)
     parser.add_argument("--misses", action="store_true", help="print the lines that are judged wrongly too")
     misses = parser.parse_args().misses
-    found = judged()
+    results = judged()
     table = Table("list", "lines", "told rightly", "recall")
     for name in LISTS:
-        row = found[name]
+        row = results[name]
         table.add_row(name, str(row["lines"]), str(row["told"]), f"{row['told'] / row['lines']:.1%}")
-    lines, told = (sum(found[name][key] for name in LISTS) for key in ("lines", "told"))
-    table.add_row("all", str(lines), str(told), f"{told / lines:.1%}")
+    lines, recognised = (sum(results[name][key] for name in LISTS) for key in ("lines", "told"))
+    table.add_row("all", str(lines), str(recognised), f"{recognised / lines:.1%}")
     console = Console(width=160, highlight=False, markup=False)
     console.print(table)
-    quiet = found["calm"]
+    quiet = results["calm"]
     console.print(
         f"calm: {quiet['lines']} lines, {len(quiet['drains'])} drained, {len(quiet['too_much'])} with too much"
     )
     if misses:
-        for text in [*(text for name in LISTS for text in found[name]["misses"]), *quiet["too_much"]]:
+        for text in [*(text for name in LISTS for text in results[name]["misses"]), *quiet["too_much"]]:
             console.print(text, soft_wrap=True)
 
 

@@ -52,8 +52,8 @@ def main() -> int:
         console.print(line)
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        made = {"seed": arguments.seed, "shards": rows, "collectives": collectives}
-        arguments.json.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        document = {"seed": arguments.seed, "shards": rows, "collectives": collectives}
+        arguments.json.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0
 
 
@@ -67,9 +67,9 @@ def _played(windows: int, seed: int, wanted: Sequence[str]) -> tuple[list[dict[s
             if family == COLLECTIVES:
                 collectives = collectives_compare.figures(seeds, seed, lambda: progress.advance(task))
             else:
-                names = [f"comparison/{each}" for each in seeds]
-                made = shards_compare.played(family, names, lambda: progress.advance(task))
-                rows += shards_compare.figures(made, seed)
+                names = [f"comparison/{number}" for number in seeds]
+                results = shards_compare.played(family, names, lambda: progress.advance(task))
+                rows += shards_compare.figures(results, seed)
     return rows, collectives
 
 

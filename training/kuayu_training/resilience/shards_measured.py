@@ -21,13 +21,13 @@ ENDS = ("src_region", "src_tier", "src_instance_class", "dst_region", "dst_tier"
 
 def ratios(file: Path) -> list[float]:
     """Received throughput of each pair on the second day over that on the first."""
-    found: dict[tuple[str, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    by_pair: dict[tuple[str, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
             if float(row["received_gbps"] or 0.0) > 0.0:
-                found[tuple(row[name] for name in ENDS)][row["measured"]].append(float(row["received_gbps"]))
+                by_pair[tuple(row[name] for name in ENDS)][row["measured"]].append(float(row["received_gbps"]))
     return [
-        float(np.mean(days[SECOND]) / np.mean(days[FIRST])) for days in found.values() if {FIRST, SECOND} <= set(days)
+        float(np.mean(days[SECOND]) / np.mean(days[FIRST])) for days in by_pair.values() if {FIRST, SECOND} <= set(days)
     ]
 
 
@@ -35,13 +35,13 @@ def main() -> int:
     """Print the quantiles; the exit code."""
     file = Path(os.environ.get("KUAYU_DATA", "../shared/data")) / "wan" / "throughput.csv.gz"
     try:
-        found = np.array(ratios(file))
+        quotients = np.array(ratios(file))
     except FileNotFoundError:
         sys.stderr.write(f"no {file}; set KUAYU_DATA to the folder of the public data\n")
         return 2
-    quantiles = np.quantile(found, np.linspace(0.05, 0.95, 19)).round(3).tolist()
-    within = float((np.abs(found - 1.0) <= 0.3).mean())
-    sys.stdout.write(json.dumps({"pairs": len(found), "quantiles": quantiles, "within_30_percent": within}) + "\n")
+    quantiles = np.quantile(quotients, np.linspace(0.05, 0.95, 19)).round(3).tolist()
+    within = float((np.abs(quotients - 1.0) <= 0.3).mean())
+    sys.stdout.write(json.dumps({"pairs": len(quotients), "quantiles": quantiles, "within_30_percent": within}) + "\n")
     return 0
 
 

@@ -7,11 +7,11 @@ from rich.table import Table
 
 from kuayu_training.resilience.shards_compare import (
     AHEAD,
+    BASELINES,
     DEMAND,
     ORDERED,
     PLAN,
     PULLED,
-    RIVALS,
     SEER,
     STATIC,
 )
@@ -41,25 +41,25 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
         for key, who in (("reductions", "the plan"), ("fixed_order_reductions", "the plan with the order fixed")):
             less = Table(title=f"by how much less of it under {who}, %, with 90 % interval over windows")
             less.add_column("links")
-            for name in RIVALS:
+            for name in BASELINES:
                 less.add_column(name, justify="right")
             for row in mine:
-                less.add_row(row["family"], *(_shown(row[key][name]) for name in RIVALS))
+                less.add_row(row["family"], *(_shown(row[key][name]) for name in BASELINES))
             yield less
-    held = Table(title="mean share of the room that is taken, %; schedules are those that wait least")
-    held.add_column("links")
+    occupancy = Table(title="mean share of the room that is taken, %; schedules are those that wait least")
+    occupancy.add_column("links")
     for name in COLUMNS[:-1]:
-        held.add_column(name, justify="right")
+        occupancy.add_column(name, justify="right")
     for row in rows:
         if row["measure"] == "waiting":
-            held.add_row(row["family"], *(f"{100 * row['held'][name]:.0f}" for name in COLUMNS[:-1]))
-    yield held
+            occupancy.add_row(row["family"], *(f"{100 * row['held'][name]:.0f}" for name in COLUMNS[:-1]))
+    yield occupancy
 
 
-def _shown(found: Mapping[str, float | None] | None) -> str:
-    if found is None:
+def _shown(interval: Mapping[str, float | None] | None) -> str:
+    if interval is None:
         return "nothing to reduce"
-    value, low, high = (found[name] for name in ("value", "low", "high"))
+    value, low, high = (interval[name] for name in ("value", "low", "high"))
     return f"{_percent(value)} ({_percent(low)} … {_percent(high)})"
 
 
@@ -74,17 +74,17 @@ def words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if family == MILD and measure in REQUIRED:
             required, aim = REQUIRED[measure]
             for name in (DEMAND, AHEAD):
-                found = row["reductions"][name]
-                low = found["low"] if found and found["low"] is not None else float("-inf")
+                interval = row["reductions"][name]
+                low = interval["low"] if interval and interval["low"] is not None else float("-inf")
                 verdict = "met" if low >= required else "missed"
                 verdict += ", aim met" if low >= aim else ", aim missed"
                 yield (
-                    f"{measure} at {MILD} against {name}: {_shown(found)} %; required {100 * required:.0f} %,"
+                    f"{measure} at {MILD} against {name}: {_shown(interval)} %; required {100 * required:.0f} %,"
                     f" aim {100 * aim:.0f} %, by the lower bound: {verdict}"
                 )
         for key, who in (("reductions", PLAN), ("fixed_order_reductions", ORDERED)):
             for name in (STATIC, PULLED):
-                found = row[key][name]
-                if found is None or found["low"] is None or found["low"] <= 0.0:
+                interval = row[key][name]
+                if interval is None or interval["low"] is None or interval["low"] <= 0.0:
                     schedule = row["schedules"][name]
-                    yield f"{family}, {measure}: {who} does not surely beat {name} ({schedule}): {_shown(found)}"
+                    yield f"{family}, {measure}: {who} does not surely beat {name} ({schedule}): {_shown(interval)}"

@@ -1,11 +1,11 @@
-"""Training of the network that chooses where jobs run: worlds of the suite, imitation of the rule, then MaskablePPO.
+"""Training of the network that says by how much constants of the rule are changed, and tuning of these constants.
 
-- ``scenarios``: worlds to learn in, from seeds that no judge takes;
-- ``env``: a Gymnasium environment over them, ``registration`` its name there; ``desk`` asks, ``ledger`` makes rewards;
-- ``scorer``: the network in PyTorch; ``imitation`` fits it to the rule, ``learning`` improves it by MaskablePPO;
+- ``scenarios``: worlds to learn in, from seeds that no judge takes; ``windows``: whole windows of them, to compare in;
+- ``env``: a Gymnasium environment over them, ``registration`` its name there; ``driver`` asks, ``observation`` is what
+  is seen, ``ledger`` makes rewards;
 - ``core``: the rule compiled, which decides what the reference does; ``vector``: many worlds in one call, over it;
-- ``tuning`` of the constants of the rule;
-- ``held_out`` compares what was trained with the rule; ``curves`` draws how training went; ``scheduler`` is all of it.
+- ``learning``: the network in PyTorch, trained by PPO; ``tuning`` of the constants of the rule;
+- ``comparison`` with the rule, with bounds; ``curves`` draws how training went; ``scheduler`` is all of it.
 
 Snapshots of views, and the reference as a policy, are those of ``kuayu.bench``.
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kuayu_training.scheduling.comparing import Compared
-    from kuayu_training.scheduling.learning import Learned
+    from kuayu_training.scheduling.comparison import PolicyComparison
+    from kuayu_training.scheduling.learning import TrainingRun
 
 CURVES, DRAWING = "learning-curves.json", "learning-curves.svg"
 WIDTH, HEIGHT = 760, 420
@@ -17,8 +17,13 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 150, 50, 50
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#bf8700", "#0a7b83", "#953800", "#57606a")
 
 
-def told(
-    learned: "Sequence[Learned]", chosen: int, compared: "Sequence[Compared]", settings: dict[str, Any], *, ships: bool
+def document(
+    learned: "Sequence[TrainingRun]",
+    chosen: int,
+    compared: "Sequence[PolicyComparison]",
+    settings: dict[str, Any],
+    *,
+    ships: bool,
 ) -> dict[str, Any]:
     """What is written down of a training.
 
@@ -36,10 +41,10 @@ def told(
         "chosen": chosen,
         "ships": ships,
         "seeds": [
-            {"seed": each.seed, "decisions": each.decisions, "points": [asdict(point) for point in each.points]}
-            for each in learned
+            {"seed": run.seed, "decisions": run.decisions, "points": [asdict(point) for point in run.points]}
+            for run in learned
         ],
-        "compared": [asdict(each) for each in compared],
+        "compared": [asdict(comparison) for comparison in compared],
     }
 
 
@@ -52,9 +57,9 @@ def write(curves: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def drawing(curves: dict[str, Any]) -> str:
-    """An SVG: the objective over steps, a line for each seed, and one across for the rule, which is at nought."""
+    """An SVG: the objective over steps, a line for each seed, and one across for the rule, which is at zero."""
     seeds = curves["seeds"]
-    points = [point for each in seeds for point in each["points"]]
+    points = [point for network in seeds for point in network["points"]]
     heights = [0.0, *(point["objective"] for point in points)]
     low, high = min(heights), max(heights)
     margin = 0.08 * (high - low) or 0.01
@@ -81,15 +86,15 @@ def drawing(curves: dict[str, Any]) -> str:
         f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{ruled}" y2="{ruled}" stroke="#57606a" stroke-dasharray="6 4"/>'
         f'<text x="{WIDTH - RIGHT + 8}" y="{ruled + 4}">the rule</text>'
     )
-    for place, each in enumerate(seeds):
+    for place, network in enumerate(seeds):
         colour = COLOURS[place % len(COLOURS)]
-        path = " ".join(f"{across(point['step'])},{up(point['objective'])}" for point in each["points"])
-        width = 3 if each["seed"] == curves["chosen"] else 1.5
+        path = " ".join(f"{across(point['step'])},{up(point['objective'])}" for point in network["points"])
+        width = 3 if network["seed"] == curves["chosen"] else 1.5
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
-        mark = " (chosen)" if each["seed"] == curves["chosen"] else ""
+        mark = " (chosen)" if network["seed"] == curves["chosen"] else ""
         lines.append(
             f'<text x="{WIDTH - RIGHT + 8}" y="{TOP + 18 * place + 10}" fill="{colour}">'
-            f"seed {each['seed']}{mark}</text>"
+            f"seed {network['seed']}{mark}</text>"
         )
     title = "Gain over the rule in whole windows that nobody learned from, by half hours"
     return (

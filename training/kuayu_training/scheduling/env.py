@@ -14,17 +14,17 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_training.scheduling.desk import Desk
-from kuayu_training.scheduling.ledger import Ledger, Yardstick, yardstick
-from kuayu_training.scheduling.observation import BOUND, MOST, SEEN, PolicyObservation, Small
+from kuayu_training.scheduling.driver import EnvironmentDriver
+from kuayu_training.scheduling.ledger import Baseline, Ledger, play_baseline
+from kuayu_training.scheduling.observation import BOUND, MAX_CANDIDATES, SEEN, PolicyObservation, Small
 from kuayu_training.scheduling.scenarios import drawn
 
 LEADING = 2
 """Columns before those that are seen: presence and regret."""
 WORLD = 6
 """Figures that only a critic sees."""
-KEPT = 512
-"""Yardsticks that are kept."""
+MAX_BASELINES = 512
+"""Baselines that are stored."""
 
 Observation = dict[str, Small]
 
@@ -38,7 +38,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     says which there are. Another is taken for the first, so that every action may be tried.
 
     Args:
-        purpose: Whose scenarios: each purpose has its own, numbered from nought.
+        purpose: Whose scenarios: each purpose has its own, numbered from zero.
         first: Number of the first scenario.
         stride: By how much numbers rise; a reset takes the next.
         scenarios: In place of those: what to play, by number.
@@ -55,16 +55,16 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     ) -> None:
         seen: spaces.Space[Any] = spaces.Dict(
             {
-                "candidates": spaces.Box(-BOUND, BOUND, (MOST, LEADING + len(SEEN)), np.float32),
+                "candidates": spaces.Box(-BOUND, BOUND, (MAX_CANDIDATES, LEADING + len(SEEN)), np.float32),
                 "world": spaces.Box(-BOUND, BOUND, (WORLD,), np.float32),
             }
         )
         self.observation_space = seen
-        self.action_space = spaces.Discrete(MOST)
+        self.action_space = spaces.Discrete(MAX_CANDIDATES)
         self._scenarios = scenarios or (lambda number: drawn(purpose, number))
         self._next, self._first, self._stride = first, first, stride
-        self._yardsticks: dict[int, Yardstick] = {}
-        self._desk = Desk()
+        self._baselines: dict[int, Baseline] = {}
+        self._driver = EnvironmentDriver()
         self._question: PolicyObservation | None = None
 
     def reset(
@@ -91,10 +91,10 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         """Answer for the job at hand."""
         assert self._question is not None, "reset comes first"
         row = int(action)
-        self._question = self._desk.answer(row if row < len(self._question.rows) else 0)
+        self._question = self._driver.answer(row if row < len(self._question.rows) else 0)
         reward = 0.0
         if self._question is None:
-            self._world.obey(self._desk.orders)
+            self._world.obey(self._driver.orders)
             reward = self._pass()
         ended = self._question is None
         return self._observation(), reward, ended, False, {"scenario": self._number}
@@ -102,41 +102,41 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     def action_masks(self) -> NDArray[np.bool_]:
         """Rows that are there."""
         count = len(self._question.rows) if self._question else 1
-        masks: NDArray[np.bool_] = np.arange(MOST) < count
+        masks: NDArray[np.bool_] = np.arange(MAX_CANDIDATES) < count
         return masks
 
     def close(self) -> None:
         """Nothing more will be asked."""
-        self._desk.leave()
+        self._driver.leave()
 
     def _begin(self, number: int) -> None:
-        self._number, its = number, self._scenarios(number)
-        found = self._yardsticks.get(number)
-        if found is None:
-            found = yardstick(its)
-            if len(self._yardsticks) < KEPT:
-                self._yardsticks[number] = found
-        self._world, self._until = its.world(), its.timing.horizon
-        self._submitted = np.array([job.submitted for job in its.workload.jobs])
-        self._there = (0, 0)
-        self._desk.leave()
-        self._ledger, self._desk = Ledger(its, found), Desk()
+        self._number, scenario = number, self._scenarios(number)
+        baseline = self._baselines.get(number)
+        if baseline is None:
+            baseline = play_baseline(scenario)
+            if len(self._baselines) < MAX_BASELINES:
+                self._baselines[number] = baseline
+        self._world, self._until = scenario.world(), scenario.timing.horizon
+        self._submitted = np.array([job.submitted for job in scenario.workload.jobs])
+        self._present = (0, 0)
+        self._driver.leave()
+        self._ledger, self._driver = Ledger(scenario, baseline), EnvironmentDriver()
 
     def _pass(self) -> float:
         """Let time pass until there is a question, or the end; the reward for it."""
         reward, world = 0.0, self._world
         while (view := world.advance(self._until)) is not None:
             reward += self._ledger.pass_to(view)
-            self._there = len(view.pending), len(view.running)
-            self._question = self._desk.open(view)
+            self._present = len(view.pending), len(view.running)
+            self._question = self._driver.open(view)
             if self._question is not None:
                 return reward
-            world.obey(self._desk.orders)
+            world.obey(self._driver.orders)
         return reward + self._ledger.close(world)
 
     def _observation(self) -> Observation:
-        """What is seen; all noughts behind the end."""
-        candidates = np.zeros((MOST, LEADING + len(SEEN)), dtype=np.float32)
+        """What is seen; all zeros behind the end."""
+        candidates = np.zeros((MAX_CANDIDATES, LEADING + len(SEEN)), dtype=np.float32)
         question = self._question
         if question is not None:
             count = len(question.rows)
@@ -146,15 +146,15 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         return {"candidates": candidates, "world": self._surroundings()}
 
     def _surroundings(self) -> Small:
-        """How far the scenario is, who is there and who will come, and how many more than under the yardstick."""
+        """How far the scenario is, who is there and who will come, and how many more than under the baseline."""
         now, count = self._world.now, max(len(self._submitted), 1)
         lead = self._ledger.lead()
         figures = (
             now / self._until,
             lead / 10.0,
             10.0 * lead / count,
-            np.log1p(self._there[0]),
-            np.log1p(self._there[1]),
+            np.log1p(self._present[0]),
+            np.log1p(self._present[1]),
             1.0 - np.searchsorted(self._submitted, now, side="right") / count,
         )
         clipped: Small = np.clip(np.array(figures), -BOUND, BOUND).astype(np.float32)

@@ -55,7 +55,7 @@ class Point:
         period: Mean period of jobs that train over that under the rule; mean over sources.
         large: The same of large jobs.
         money: Money for work likewise.
-        objective: What is maximised (``ledger.gain``); nought for the rule.
+        objective: What is maximised (``ledger.gain``); zero for the rule.
     """
 
     step: int
@@ -66,7 +66,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class TrainingRun:
     """What became of a seed.
 
     Attributes:
@@ -111,8 +111,8 @@ class Worlds(VecEnv):
         """Let half an hour pass."""
         seen, rewards, ended, _, infos = self.env.step(self._actions)
         final = infos.get("final_info", {})
-        told = [{"gain": final[place]["gain"]} if place in final else {} for place in range(self.num_envs)]
-        return seen.copy(), rewards.astype(np.float32), ended, told
+        gains = [{"gain": final[place]["gain"]} if place in final else {} for place in range(self.num_envs)]
+        return seen.copy(), rewards.astype(np.float32), ended, gains
 
     def close(self) -> None:
         """Nothing is held."""
@@ -161,8 +161,8 @@ class Sides(nn.Module):
 
     def forward_critic(self, seen: torch.Tensor) -> torch.Tensor:
         """All that is seen."""
-        found: torch.Tensor = self.value(seen)
-        return found
+        value: torch.Tensor = self.value(seen)
+        return value
 
 
 class Policy(ActorCriticPolicy):
@@ -197,19 +197,19 @@ class Looking:
         self._windows: list[list[tuple[Window, Figures]]] = []
         for kind in (TUNED, TUNED_PHILLY):
             windows = [window("looking", number, kind, LOOKED) for number in range(count)]
-            self._windows.append([(each, each.play(CompiledRule())) for each in windows])
+            self._windows.append([(sample, sample.play(CompiledRule())) for sample in windows])
 
     def at(self, step: int, weights: dict[str, Small]) -> Point:
         """How good a network is."""
         network, ratios = flat(weights), []
         for windows in self._windows:
-            its = Figures.total([each.play(CompiledRule(network=network)) for each, _ in windows])
-            ratios.append(its.over(Figures.total([rule for _, rule in windows])))
+            figures = Figures.total([sample.play(CompiledRule(network=network)) for sample, _ in windows])
+            ratios.append(figures.over(Figures.total([rule for _, rule in windows])))
         period, large, money = np.mean(ratios, axis=0).tolist()
         return Point(step, period, large, money, float(gain(np.array([period, large]), money)))
 
 
-def learn(seed: int, steps: int, looks: int, looking: int, progress: Callable[[int], None]) -> Learned:
+def learn(seed: int, steps: int, looks: int, looking: int, progress: Callable[[int], None]) -> TrainingRun:
     """Begin with the rule, and improve on it.
 
     Args:
@@ -222,7 +222,7 @@ def learn(seed: int, steps: int, looks: int, looking: int, progress: Callable[[i
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)
-    scenes = Looking(looking)
+    windows = Looking(looking)
     purpose = f"learning {seed}"
     env = VectorConstantsEnv(WORLDS, scenarios=lambda number: episode(purpose, number))
     model = PPO(
@@ -247,11 +247,11 @@ def learn(seed: int, steps: int, looks: int, looking: int, progress: Callable[[i
     assert isinstance(policy, Policy)
     for parameter in policy.action_net.parameters():
         nn.init.zeros_(parameter)
-    watch = Watch(policy, scenes, [round(steps * look / looks) for look in range(looks + 1)], progress)
+    watch = Watch(policy, windows, [round(steps * look / looks) for look in range(looks + 1)], progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model.learn(steps, callback=watch)
-    return Learned(seed, tuple(watch.points), watch.best, env.looked)
+    return TrainingRun(seed, tuple(watch.points), watch.best, env.looked)
 
 
 class Watch(BaseCallback):
@@ -259,23 +259,25 @@ class Watch(BaseCallback):
 
     Args:
         policy: Which.
-        scenes: Where.
-        at: Steps after which to look, ascending.
+        windows: Where.
+        look_steps: Steps after which to look, ascending.
         progress: Told how many there have been.
     """
 
-    def __init__(self, policy: Policy, scenes: Looking, at: Sequence[int], progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, policy: Policy, windows: Looking, look_steps: Sequence[int], progress: Callable[[int], None]
+    ) -> None:
         super().__init__()
-        self._policy, self._scenes, self._at, self._progress = policy, scenes, list(at), progress
+        self._policy, self._windows, self._look_steps, self._progress = policy, windows, list(look_steps), progress
         self.points: list[Point] = []
         self.best: dict[str, Small] = policy.weights()
 
     def _on_rollout_start(self) -> None:
-        if self._at and self.num_timesteps >= self._at[0]:
+        if self._look_steps and self.num_timesteps >= self._look_steps[0]:
             self._look()
 
     def _on_training_end(self) -> None:
-        if self._at:
+        if self._look_steps:
             self._look()
 
     def _on_step(self) -> bool:
@@ -283,10 +285,10 @@ class Watch(BaseCallback):
         return True
 
     def _look(self) -> None:
-        while self._at and self.num_timesteps >= self._at[0]:
-            self._at.pop(0)
+        while self._look_steps and self.num_timesteps >= self._look_steps[0]:
+            self._look_steps.pop(0)
         weights = self._policy.weights()
-        point = self._scenes.at(self.num_timesteps, weights)
-        if not self.points or point.objective > max(each.objective for each in self.points):
+        point = self._windows.at(self.num_timesteps, weights)
+        if not self.points or point.objective > max(earlier.objective for earlier in self.points):
             self.best = weights
         self.points.append(point)

@@ -25,7 +25,7 @@ from kuayu.scheduling.state import Floats, Numbers
 
 Small = NDArray[np.float32]
 
-MOST = 32
+MAX_CANDIDATES = 32
 """Candidates of a job that are looked at, the best by the rule; the others are left to it."""
 SEEN = (
     *("now", "waits", "waits long", "begins", "runs", "moving", "exchanging", "crowd"),
@@ -35,7 +35,7 @@ SEEN = (
 LIMIT = 0.25
 """Regret by the rule beyond which a candidate is out of the question, whatever was learned."""
 BOUND = 10.0
-"""Nothing that is seen is farther from nought than this."""
+"""Nothing that is seen is farther from zero than this."""
 FLOOR = 600.0
 """Seconds that the shortest way counts at least, since all is seen in proportion to it."""
 _MONEY = 100.0
@@ -69,7 +69,7 @@ def observation(features: Floats, scores: Floats) -> PolicyObservation:
         features: Of its candidates, (candidates, ``choosing.FEATURES``).
         scores: What the rule makes of them; infinite for those that cannot be taken.
     """
-    order = np.argsort(scores, kind="stable")[:MOST]
+    order = np.argsort(scores, kind="stable")[:MAX_CANDIDATES]
     rows = order[np.isfinite(scores[order]) & np.isfinite(features[order, WAITS])]
     seconds = features[rows][:, (WAITS, BEGINS, RUNS)].sum(axis=1)
     length = max(float(seconds.min()), FLOOR) if len(rows) else FLOOR

@@ -23,10 +23,10 @@ from kuayu.scheduling.policy_network import Small
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill
 from kuayu_conformance.testbed.scheduling.workload.traces import MissingTraces
 from kuayu_training.scheduling import curves
-from kuayu_training.scheduling.comparing import RULE, Compared, compared
+from kuayu_training.scheduling.comparison import RULE, PolicyComparison, compared
 from kuayu_training.scheduling.core.network import flat
 from kuayu_training.scheduling.core.player import CompiledRule
-from kuayu_training.scheduling.learning import Learned, learn
+from kuayu_training.scheduling.learning import TrainingRun, learn
 from kuayu_training.scheduling.scenarios import LARGER, LEARNED, PHILLY, STRANGE, TRACE, Kind
 from kuayu_training.scheduling.windows import Figures, window
 from kuayu_training.workers import executor, queue
@@ -41,8 +41,9 @@ NETWORK = "network"
 KINDS = (LEARNED, LARGER, STRANGE, PHILLY, TRACE)
 """Windows to compare in."""
 TOGETHER = "together"
-LONGER, CHEAPER, SHORTER = 1.01, 0.85, 0.97
-"""What decides whether it ships, over the rule."""
+MAX_BOUND, MAX_MONEY, MAX_PERIOD = 1.01, 0.85, 0.97
+"""Ratios over the rule that decide whether it ships: upper bounds of mean periods, and money, where it is money that it
+saves; mean periods where it is time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,39 +83,39 @@ def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[P
     output.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(output / FILE, allow_pickle=False, **best.weights)
     settings = {name: value for name, value in asdict(budget).items() if name != "workers"}
-    told = curves.told(learned, best.seed, kinds, {"seed": seed, **settings}, ships=ships(kinds))
-    return [output / FILE, *curves.write(told, output)]
+    document = curves.document(learned, best.seed, kinds, {"seed": seed, **settings}, ships=ships(kinds))
+    return [output / FILE, *curves.write(document, output)]
 
 
-def ships(kinds: Sequence[Compared]) -> bool:
+def ships(kinds: Sequence[PolicyComparison]) -> bool:
     """Whether the network ships as the default, by what was found in the windows of all kinds together."""
-    its = next(each for each in kinds if each.kind == TOGETHER)
-    over, most = its.over[NETWORK], its.most[NETWORK]
-    cheaper = max(most[:2]) <= LONGER and over[2] <= CHEAPER
-    return cheaper or (max(over[:2]) <= SHORTER and max(most[:2]) < 1.0 and over[2] <= 1.0)
+    comparison = next(row for row in kinds if row.kind == TOGETHER)
+    over, most = comparison.over[NETWORK], comparison.most[NETWORK]
+    cheaper = max(most[:2]) <= MAX_BOUND and over[2] <= MAX_MONEY
+    return cheaper or (max(over[:2]) <= MAX_PERIOD and max(most[:2]) < 1.0 and over[2] <= 1.0)
 
 
 def compare(
-    weights: Mapping[str, Small], seed: int, held: int, pool: Executor, progress: Callable[[float], None]
-) -> list[Compared]:
+    weights: Mapping[str, Small], seed: int, count: int, pool: Executor, progress: Callable[[float], None]
+) -> list[PolicyComparison]:
     """Beside the rule in windows of each kind, and of all together; a kind whose trace is not at hand is left out.
 
     Args:
         weights: Of the network.
         seed: Which windows.
-        held: How many of each kind.
+        count: How many of each kind.
         pool: Plays them.
         progress: Told which share is through.
     """
-    asked = {
-        kind: [pool.submit(beside, f"held out {seed} {kind.name}", number, kind, weights) for number in range(held)]
+    submitted = {
+        kind: [pool.submit(beside, f"held out {seed} {kind.name}", number, kind, weights) for number in range(count)]
         for kind in KINDS
     }
     rows, together = [], []
-    for through, (kind, futures) in enumerate(asked.items(), start=1):
-        found = [each.result() for each in futures]
-        progress(through / len(asked))
-        windows = [each for each in found if each is not None]
+    for through, (kind, futures) in enumerate(submitted.items(), start=1):
+        results = [future.result() for future in futures]
+        progress(through / len(submitted))
+        windows = [figures for figures in results if figures is not None]
         if windows:
             rows.append(compared(kind.name, windows))
             together += windows
@@ -124,27 +125,29 @@ def compare(
 def beside(purpose: str, number: int, kind: Kind, weights: Mapping[str, Small]) -> dict[str, Figures] | None:
     """What B1, B3, the rule and the network reach in a window; None where its trace is not at hand."""
     try:
-        its = window(purpose, number, kind)
+        episode = window(purpose, number, kind)
     except MissingTraces:
         return None
     return {
-        "B1": its.play(HomeBackfill()),
-        "B3": its.play(EarliestCompletion()),
-        RULE: its.play(CompiledRule()),
-        NETWORK: its.play(CompiledRule(network=flat(weights))),
+        "B1": episode.play(HomeBackfill()),
+        "B3": episode.play(EarliestCompletion()),
+        RULE: episode.play(CompiledRule()),
+        NETWORK: episode.play(CompiledRule(network=flat(weights))),
     }
 
 
-def _objective(learned: Learned) -> float:
+def _objective(learned: TrainingRun) -> float:
     """How good a network was where it was best."""
     return max(point.objective for point in learned.points)
 
 
-def _learned(seeds: list[int], budget: Budget, pool: Executor, steps: Queue[Any], progress: Progress) -> list[Learned]:
+def _learned(
+    seeds: list[int], budget: Budget, pool: Executor, steps: Queue[Any], progress: Progress
+) -> list[TrainingRun]:
     """What became of each seed, in their order."""
-    asked = [pool.submit(_one, seed, steps, budget) for seed in seeds]
+    futures = [pool.submit(_one, seed, steps, budget) for seed in seeds]
     done = dict.fromkeys(seeds, 0)
-    while not all(each.done() for each in asked):
+    while not all(future.done() for future in futures):
         try:
             seed, step = steps.get(timeout=1.0)
         except Empty:
@@ -152,17 +155,17 @@ def _learned(seeds: list[int], budget: Budget, pool: Executor, steps: Queue[Any]
         done[seed] = min(step, budget.steps)
         progress("networks", 0.999 * sum(done.values()) / (budget.steps * len(seeds)))
     progress("networks", 1.0)
-    return [each.result() for each in asked]
+    return [future.result() for future in futures]
 
 
-def _one(seed: int, steps: Queue[Any], budget: Budget) -> Learned:
+def _one(seed: int, steps: Queue[Any], budget: Budget) -> TrainingRun:
     """A seed; its steps are told now and then."""
-    told = 0
+    reported = 0
 
     def tell(step: int) -> None:
-        nonlocal told
-        if step - told >= TOLD:
-            told = step
+        nonlocal reported
+        if step - reported >= TOLD:
+            reported = step
             steps.put((seed, step))
 
     return learn(seed, budget.steps, budget.looks, budget.looking, tell)

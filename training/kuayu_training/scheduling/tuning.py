@@ -1,6 +1,6 @@
 """Tuning of the rule: CMA-ES over its constants, in whole windows as SCH-003 plays them.
 
-1. What is sought are doublings and halvings of the constants named in ``TUNED_CONSTANTS``; nought is what ships. Those
+1. What is sought are doublings and halvings of the constants named in ``TUNED_CONSTANTS``; zero is what ships. Those
    that the standard bounds (the budget of interruptions) and those that only save time are left alone.
 2. The objective is ``ledger.gain`` over what ships in the same windows, of mean periods of all jobs that train and of
    the large ones of them, and of money for work; its mean over the sources of jobs. Ratios are of sums over windows, as
@@ -29,7 +29,7 @@ from cmaes import CMA
 
 from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
-from kuayu_training.scheduling.comparing import RULE, Compared, compared
+from kuayu_training.scheduling.comparison import RULE, PolicyComparison, compared
 from kuayu_training.scheduling.core.layout import PARAMETERS
 from kuayu_training.scheduling.core.player import CompiledRule, constants
 from kuayu_training.scheduling.ledger import gain
@@ -67,7 +67,7 @@ class Generation:
     """What came of a generation.
 
     Attributes:
-        number: Which, from nought on.
+        number: Which, from zero on.
         best: Greatest gain of its candidates over what ships (``ledger.gain``).
         mean: Mean gain of them.
         step: Standard deviation of the distribution afterwards, doublings.
@@ -84,7 +84,7 @@ def tune(
     output: Path,
     generations: int,
     windows: int,
-    held: int,
+    count: int,
     workers: str,
     progress: Progress,
 ) -> list[Path]:
@@ -95,7 +95,7 @@ def tune(
         output: Folder that is written to.
         generations: How many.
         windows: Windows of each source that a generation plays.
-        held: Windows of each source in which what was found is compared in the end.
+        count: Windows of each source in which what was found is compared in the end.
         workers: Where windows are played (:mod:`kuayu_training.workers`); of no effect on what comes out.
         progress: Told how far it is.
     """
@@ -104,15 +104,15 @@ def tune(
     course: list[Generation] = []
     with executor(workers) as pool:
         for number in range(generations):
-            asked = [search.ask() for _ in range(search.population_size)]
+            candidates = [search.ask() for _ in range(search.population_size)]
             said = partial(progress, f"generation {number + 1} of {generations}")
             numbers = range(number * windows, (number + 1) * windows)
-            found = objectives(pool, f"tuning {seed}", numbers, [changed(each) for each in asked], said)
-            search.tell(list(zip(asked, found.tolist(), strict=True)))
-            course.append(Generation(number, -float(found.min()), -float(found.mean()), float(search._sigma)))  # noqa: SLF001 - there is no other door
+            values = objectives(pool, f"tuning {seed}", numbers, [changed(candidate) for candidate in candidates], said)
+            search.tell(list(zip(candidates, values.tolist(), strict=True)))
+            course.append(Generation(number, -float(values.min()), -float(values.mean()), float(search._sigma)))  # noqa: SLF001 - there is no other door
             _write(output, seed, generations, windows, course, search.mean, ())
         tried = {RULE: {}, FOUND: changed(search.mean)}
-        rows = _compared(pool, f"tuned {seed}", held, tried, partial(progress, "comparing"))
+        rows = _compared(pool, f"tuned {seed}", count, tried, partial(progress, "comparing"))
     return [_write(output, seed, generations, windows, course, search.mean, rows)]
 
 
@@ -138,34 +138,34 @@ def objectives(
         progress: Told the share of the windows that are through.
     """
     tried = [constants(), *map(constants, candidates)]
-    asked = {
+    futures = {
         pool.submit(played, purpose, number, kind, tried): (kind.name, number) for kind in KINDS for number in numbers
     }
-    found: dict[tuple[str, int], list[Figures]] = {}
-    for done, future in enumerate(as_completed(asked), start=1):
-        found[asked[future]] = future.result()
-        progress(done / len(asked))
+    results: dict[tuple[str, int], list[Figures]] = {}
+    for done, future in enumerate(as_completed(futures), start=1):
+        results[futures[future]] = future.result()
+        progress(done / len(futures))
     sums = np.zeros(len(candidates))
     for kind in KINDS:
-        windows = [found[kind.name, number] for number in numbers]
-        ships, *others = (Figures.total([each[place] for each in windows]) for place in range(len(tried)))
+        windows = [results[kind.name, number] for number in numbers]
+        ships, *others = (Figures.total([window[place] for window in windows]) for place in range(len(tried)))
         sums -= [float(gain(over[:2], over[2])) for over in (other.over(ships) for other in others)]
     return sums / len(KINDS)
 
 
 def played(purpose: str, number: int, kind: Kind, tried: Sequence[Floats]) -> list[Figures]:
     """What the rule reaches in a window with each choice of constants."""
-    its = window(purpose, number, kind, SHORTER)
-    return [its.play(CompiledRule(each)) for each in tried]
+    episode = window(purpose, number, kind, SHORTER)
+    return [episode.play(CompiledRule(parameters)) for parameters in tried]
 
 
-def apart(seed: int, output: Path, held: int, workers: str, progress: Progress) -> list[Path]:
+def apart(seed: int, output: Path, count: int, workers: str, progress: Progress) -> list[Path]:
     """What each group of the constants that were found does alone, and what ships now; returns the path written.
 
     Args:
         seed: Which windows.
         output: Folder in which ``tuning.json`` lies; it is written to.
-        held: Windows of each source.
+        count: Windows of each source.
         workers: Where windows are played (:mod:`kuayu_training.workers`); of no effect on what comes out.
         progress: Told how far it is.
 
@@ -173,40 +173,40 @@ def apart(seed: int, output: Path, held: int, workers: str, progress: Progress) 
         FileNotFoundError: Nothing was tuned there.
     """
     tuned = json.loads((output / FILE).read_text("utf-8"))
-    before, found = tuned["ships"], tuned["found"]
+    before, tuned_values = tuned["ships"], tuned["found"]
     tried = {
         RULE: before,
-        FOUND: found,
-        **{name: before | {each: found[each] for each in group} for name, group in GROUPS.items()},
+        FOUND: tuned_values,
+        **{name: before | {constant: tuned_values[constant] for constant in group} for name, group in GROUPS.items()},
         SHIPPED: {},
     }
     purpose = f"apart {seed}"
     with executor(workers) as pool:
-        rows = _compared(pool, purpose, held, tried, partial(progress, "comparing"))
-    told = {"command": "python -m kuayu_training rule --apart", "date": f"{datetime.now(UTC):%Y-%m-%d}", "seed": seed}
+        rows = _compared(pool, purpose, count, tried, partial(progress, "comparing"))
+    header = {"command": "python -m kuayu_training rule --apart", "date": f"{datetime.now(UTC):%Y-%m-%d}", "seed": seed}
     path = output / APART
-    path.write_text(_lines(told, {"compared": [asdict(each) for each in rows]}), "utf-8")
+    path.write_text(_lines(header, {"compared": [asdict(row) for row in rows]}), "utf-8")
     return [path]
 
 
 def _compared(
-    pool: Executor, purpose: str, held: int, tried: dict[str, dict[str, float]], progress: Callable[[float], None]
-) -> list[Compared]:
+    pool: Executor, purpose: str, count: int, tried: dict[str, dict[str, float]], progress: Callable[[float], None]
+) -> list[PolicyComparison]:
     """Choices of constants beside each other and B1, for each source."""
-    asked = {kind: [pool.submit(beside, purpose, number, kind, tried) for number in range(held)] for kind in KINDS}
+    submitted = {kind: [pool.submit(beside, purpose, number, kind, tried) for number in range(count)] for kind in KINDS}
     rows = []
-    for through, (kind, futures) in enumerate(asked.items(), start=1):
-        rows.append(compared(kind.name, [each.result() for each in futures]))
-        progress(through / len(asked))
+    for through, (kind, futures) in enumerate(submitted.items(), start=1):
+        rows.append(compared(kind.name, [future.result() for future in futures]))
+        progress(through / len(submitted))
     return rows
 
 
 def beside(purpose: str, number: int, kind: Kind, tried: dict[str, dict[str, float]]) -> dict[str, Figures]:
     """What B1 and the rule with each choice of constants reach in a window."""
-    its = window(purpose, number, kind)
+    episode = window(purpose, number, kind)
     return {
-        "B1": its.play(HomeBackfill()),
-        **{name: its.play(CompiledRule(constants(changed))) for name, changed in tried.items()},
+        "B1": episode.play(HomeBackfill()),
+        **{name: episode.play(CompiledRule(constants(changed))) for name, changed in tried.items()},
     }
 
 
@@ -217,11 +217,11 @@ def _write(
     windows: int,
     course: Sequence[Generation],
     mean: Floats,
-    rows: Sequence[Compared],
+    rows: Sequence[PolicyComparison],
 ) -> Path:
     """As JSON, a line for each generation."""
     output.mkdir(parents=True, exist_ok=True)
-    told: dict[str, Any] = {
+    header: dict[str, Any] = {
         "command": "python -m kuayu_training rule",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "seed": seed,
@@ -231,14 +231,14 @@ def _write(
         "ships": {name: PARAMETERS[name] for name in TUNED_CONSTANTS},
     }
     path = output / FILE
-    lists = {"course": [asdict(each) for each in course], "held": [asdict(each) for each in rows]}
-    path.write_text(_lines(told, lists), "utf-8")
+    lists = {"course": [asdict(generation) for generation in course], "held": [asdict(row) for row in rows]}
+    path.write_text(_lines(header, lists), "utf-8")
     return path
 
 
-def _lines(told: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> str:
+def _lines(header: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> str:
     """As JSON, a line for each figure and for each row of a list."""
-    lines = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in told.items()]
+    lines = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in header.items()]
     for name, rows in lists.items():
         inside = ",\n".join(f"  {json.dumps(row)}" for row in rows)
         lines.append(f' "{name}": [\n{inside}\n ]')

@@ -7,7 +7,7 @@
 3. Rewards sum up to the gain over the rule with the constants that ship, in the same scenario (``ledger.gain``, times
    ``ledger.UNIT``); what that rule spent in the same time is taken off each reward.
 4. A world that is through goes on at once with another scenario (autoreset within the step). Scenarios are always new
-   ones, each played ``REPLAYS`` times since it takes longer to draw one than to play it; or a number of them is kept.
+   ones, each played ``REPLAYS`` times since it takes longer to draw one than to play it; or a number of them is reused.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +28,11 @@ from kuayu_conformance.testbed.scheduling.core import events
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_training.scheduling.core import batch, playing
+from kuayu_training.scheduling.core import batch, epoch_loop
 from kuayu_training.scheduling.core.layout import PARAMETERS, Floats, Tables
 from kuayu_training.scheduling.core.player import CompiledRule, constants, tables_of
-from kuayu_training.scheduling.ledger import LARGE, LEAST_MONEY, UNIT, gain
-from kuayu_training.scheduling.observation import BOUND, MOST, SEEN
+from kuayu_training.scheduling.ledger import LARGE, MIN_MONEY, UNIT, gain
+from kuayu_training.scheduling.observation import BOUND, MAX_CANDIDATES, SEEN
 from kuayu_training.scheduling.scenarios import drawn
 
 LEADING = 2
@@ -46,11 +46,11 @@ PERIOD = 1800.0
 """Seconds for which constants are set."""
 
 Observation = dict[str, NDArray[np.float32]]
-Numbered = Callable[[int], Scenario]
+ScenarioSource = Callable[[int], Scenario]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedWorld:
     """A scenario at its beginning, and what the rule makes of it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Prepared:
             them and large ones, and jobs that were there, (rows, 3).
         periods: Seconds that jobs were there in all, all of them and large ones, (2,); those of all twice where none is
             large.
-        money: For bandwidth, not below ``ledger.LEAST_MONEY`` for the work.
+        money: For bandwidth, not below ``ledger.MIN_MONEY`` for the work.
     """
 
     number: int
@@ -74,34 +74,36 @@ class Prepared:
     money: float
 
 
-def prepared(number: int, its: Scenario) -> Prepared:
+def prepared(number: int, scenario: Scenario) -> PreparedWorld:
     """A scenario with the rule's account of it.
 
     Raises:
         TypeError: Its weather or law is another than the suite's, so that it is not compiled.
     """
-    world, until = its.world(), its.timing.horizon
+    world, until = scenario.world(), scenario.timing.horizon
     if not isinstance(world, CompiledWorld):
         raise TypeError(f"scenario {number} has a weather or a law of its own, and is not compiled")
     played, rule, rows = world.copy(), CompiledRule(), []
     for instant in np.arange(0.0, until + batch.GRID, batch.GRID).tolist():
         if instant > 0.0:
             rule.play(played, min(instant, until), EPOCH)
-        rows.append((*there(played, instant), float(played.state.clock["pending"][0] + played.state.clock["runs"][0])))
+        rows.append(
+            (*time_present(played, instant), float(played.state.clock["pending"][0] + played.state.clock["runs"][0]))
+        )
     work = float(played.state.jobs["done"].sum())
-    money = max(float(played.money().sum()), LEAST_MONEY * work, 1e-9)
-    return Prepared(
+    money = max(float(played.money().sum()), MIN_MONEY * work, 1e-9)
+    return PreparedWorld(
         number,
         world,
         tables_of(world, constants()),
         until,
         np.array(rows),
-        np.maximum(there(played, until), 1.0),
+        np.maximum(time_present(played, until), 1.0),
         money,
     )
 
 
-def there(world: CompiledWorld, instant: float) -> Floats:
+def time_present(world: CompiledWorld, instant: float) -> Floats:
     """Seconds that jobs had been there by an instant that is not later than now: all of them and large ones, (2,)."""
     jobs = world.state.jobs
     spent = np.maximum(np.minimum(jobs["finished"], instant) - jobs["submitted"], 0.0)
@@ -116,61 +118,61 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     Args:
         num_envs: How many.
         purpose: Whose scenarios: each purpose has its own, numbered from zero.
-        kept: How many of them are played, again and again in turn; always new ones unless it is given.
+        reused: How many of them are played, again and again in turn; always new ones unless it is given.
         scenarios: In place of those: what to play, by number.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012 - Gymnasium's name for it
 
-    def __init__(self, num_envs: int, purpose: str, kept: int | None, scenarios: Numbered | None) -> None:
-        self.num_envs, self._kept = num_envs, kept
+    def __init__(self, num_envs: int, purpose: str, reused: int | None, scenarios: ScenarioSource | None) -> None:
+        self.num_envs, self._reused = num_envs, reused
         self._scenarios = scenarios or (lambda number: drawn(purpose, number))
-        self._prepared: dict[int, Prepared] = {}
+        self._prepared: dict[int, PreparedWorld] = {}
         self._next = self._looked = 0
         self._status = np.full(num_envs, events.OVER)
         self._until, self._scale = np.zeros(num_envs), np.ones((num_envs, 2))
         self._rewards, self._sums = np.zeros(num_envs), np.zeros(num_envs)
         self._world: list[CompiledWorld] = []
         self._rules: list[CompiledRule] = []
-        self._playing: list[Prepared] = []
+        self._played: list[PreparedWorld] = []
         self._handles: Any = None
         self._tables: Any = None
 
     def prepare(self) -> None:
-        """Draw all scenarios that are kept, so that no step waits for one."""
-        for number in range(self._kept or 0):
+        """Draw all scenarios that are reused, so that no step waits for one."""
+        for number in range(self._reused or 0):
             self._of(number)
 
-    def _of(self, number: int) -> Prepared:
-        found = self._prepared.get(number)
-        if found is None:
-            if not self._kept:
+    def _of(self, number: int) -> PreparedWorld:
+        episode = self._prepared.get(number)
+        if episode is None:
+            if not self._reused:
                 self._prepared.clear()
-            found = self._prepared[number] = prepared(number, self._scenarios(number))
-        return found
+            episode = self._prepared[number] = prepared(number, self._scenarios(number))
+        return episode
 
     def _all_anew(self, seed: int | None) -> None:
         """Every world begins with a scenario."""
         if seed is not None:
-            self._next = seed % self._kept if self._kept else seed
-        self._world, self._rules, self._playing = [], [], []
+            self._next = seed % self._reused if self._reused else seed
+        self._world, self._rules, self._played = [], [], []
         self._handles = self._tables = None
         for place in range(self.num_envs):
             self._begin(place)
 
     def _begin(self, place: int) -> None:
         """A world begins with the next scenario."""
-        its = self._of(self._next % self._kept if self._kept else self._next // REPLAYS)
+        episode = self._of(self._next % self._reused if self._reused else self._next // REPLAYS)
         self._next += 1
-        world, rule = its.world.copy(), CompiledRule()
-        rule.use(self._fitted(place, Tables._make(array.copy() for array in its.tables), its))
+        world, rule = episode.world.copy(), CompiledRule()
+        rule.use(self._fitted(place, Tables._make(array.copy() for array in episode.tables), episode))
         rule.meet(world)
         only = slice(place, place + 1)
-        self._world[only], self._rules[only], self._playing[only] = [world], [rule], [its]
-        self._until[place], self._scale[place], self._sums[place] = its.until, its.periods, 0.0
+        self._world[only], self._rules[only], self._played[only] = [world], [rule], [episode]
+        self._until[place], self._scale[place], self._sums[place] = episode.until, episode.periods, 0.0
         self._point(place)
 
-    def _fitted(self, place: int, tables: Tables, its: Prepared) -> Tables:
+    def _fitted(self, place: int, tables: Tables, episode: PreparedWorld) -> Tables:
         """Tables of a world as this environment needs them."""
         raise NotImplementedError
 
@@ -192,16 +194,16 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
 
     def _gain(self, place: int) -> float:
         """What a world that is through has gained over the rule that ships."""
-        world, its = self._world[place], self._playing[place]
-        ratio = there(world, its.until) / its.periods
-        return UNIT * float(gain(ratio, float(world.money().sum()) / its.money))
+        world, episode = self._world[place], self._played[place]
+        ratio = time_present(world, episode.until) / episode.periods
+        return UNIT * float(gain(ratio, float(world.money().sum()) / episode.money))
 
     def _close(self, place: int) -> dict[str, Any]:
         """A world is through: rewards come to its gain; what there is to say of it."""
         gained = self._gain(place)
         self._looked += self._attempts(place)
         self._rewards[place] = gained - self._sums[place]
-        return {"scenario": self._playing[place].number, "gain": gained / UNIT}
+        return {"scenario": self._played[place].number, "gain": gained / UNIT}
 
     @property
     def looked(self) -> int:
@@ -232,25 +234,32 @@ class VectorSchedulingEnv(_Worlds):
     Args:
         num_envs: Worlds, N.
         purpose: Whose scenarios.
-        kept: How many scenarios are played, again and again in turn; always new ones unless it is given.
+        reused: How many scenarios are played, again and again in turn; always new ones unless it is given.
         scenarios: In place of those: what to play, by number.
     """
 
     def __init__(
-        self, num_envs: int = 16, purpose: str = "learning", kept: int | None = None, scenarios: Numbered | None = None
+        self,
+        num_envs: int = 16,
+        purpose: str = "learning",
+        reused: int | None = None,
+        scenarios: ScenarioSource | None = None,
     ) -> None:
-        super().__init__(num_envs, purpose, kept, scenarios)
+        super().__init__(num_envs, purpose, reused, scenarios)
         seen: spaces.Space[Any] = spaces.Dict(
             {
-                "candidates": spaces.Box(-BOUND, BOUND, (MOST, LEADING + len(SEEN)), np.float32),
+                "candidates": spaces.Box(-BOUND, BOUND, (MAX_CANDIDATES, LEADING + len(SEEN)), np.float32),
                 "world": spaces.Box(-BOUND, BOUND, (WORLD,), np.float32),
             }
         )
-        self.single_observation_space, self.single_action_space = seen, spaces.Discrete(MOST)
-        self.observation_space, self.action_space = batch_space(seen, num_envs), spaces.MultiDiscrete([MOST] * num_envs)
-        self._candidates = np.zeros((num_envs, MOST, LEADING + len(SEEN)), dtype=np.float32)
+        self.single_observation_space, self.single_action_space = seen, spaces.Discrete(MAX_CANDIDATES)
+        self.observation_space, self.action_space = (
+            batch_space(seen, num_envs),
+            spaces.MultiDiscrete([MAX_CANDIDATES] * num_envs),
+        )
+        self._candidates = np.zeros((num_envs, MAX_CANDIDATES, LEADING + len(SEEN)), dtype=np.float32)
         self._around = np.zeros((num_envs, WORLD), dtype=np.float32)
-        self._masks = np.zeros((num_envs, MOST), dtype=np.bool_)
+        self._masks = np.zeros((num_envs, MAX_CANDIDATES), dtype=np.bool_)
         self._no_answers = np.zeros(num_envs, dtype=np.int64)
         self._observation = {"candidates": self._candidates, "world": self._around}
 
@@ -260,7 +269,7 @@ class VectorSchedulingEnv(_Worlds):
         """Begin with scenarios in which there is something to choose.
 
         Args:
-            seed: Number of the first of them, among those that are kept.
+            seed: Number of the first of them, among those that are reused.
             options: Of no effect.
         """
         del options
@@ -277,7 +286,7 @@ class VectorSchedulingEnv(_Worlds):
         self._go_on(0, self.num_envs, np.asarray(actions, dtype=np.int64))
         ended = np.zeros(self.num_envs, dtype=np.bool_)
         final: dict[int, dict[str, Any]] = {}
-        for place in np.flatnonzero(self._status != playing.ASKED).tolist():
+        for place in np.flatnonzero(self._status != epoch_loop.ASKED).tolist():
             while self._status[place] == events.SHORT:
                 self._grow(place)
                 self._go_on(place, place + 1)
@@ -295,10 +304,10 @@ class VectorSchedulingEnv(_Worlds):
         """Rows that there are, (N, 32); the same array in each step."""
         return self._masks
 
-    def _fitted(self, place: int, tables: Tables, its: Prepared) -> Tables:
+    def _fitted(self, place: int, tables: Tables, episode: PreparedWorld) -> Tables:
         tables.epoch["asking"] = 1
         self._candidates[place] = 0.0
-        return tables._replace(question=self._candidates[place], curve=its.curve)
+        return tables._replace(question=self._candidates[place], curve=episode.curve)
 
     def _go_on(self, first: int, last: int, answers: NDArray[np.int64] | None = None) -> None:
         """Worlds from one place to before another go on, by answers where they have asked."""
@@ -310,7 +319,7 @@ class VectorSchedulingEnv(_Worlds):
         """A world that has begun goes on to its first question; where there is none, with another scenario."""
         while True:
             self._go_on(place, place + 1)
-            if self._status[place] == playing.ASKED:
+            if self._status[place] == epoch_loop.ASKED:
                 return
             if self._status[place] == events.SHORT:
                 self._grow(place)
@@ -328,7 +337,7 @@ class VectorConstantsEnv(_Worlds):
     Args:
         num_envs: Worlds, N.
         purpose: Whose scenarios.
-        kept: How many scenarios are played, again and again in turn; always new ones unless it is given.
+        reused: How many scenarios are played, again and again in turn; always new ones unless it is given.
         scenarios: In place of those: what to play, by number.
         names: Which constants, by names of ``core.layout.PARAMETERS``.
         span: Doublings, or halvings, at most.
@@ -341,12 +350,12 @@ class VectorConstantsEnv(_Worlds):
         self,
         num_envs: int = 16,
         purpose: str = "learning",
-        kept: int | None = None,
-        scenarios: Numbered | None = None,
+        reused: int | None = None,
+        scenarios: ScenarioSource | None = None,
         names: Sequence[str] = SET,
         span: float = SPAN,
     ) -> None:
-        super().__init__(num_envs, purpose, kept, scenarios)
+        super().__init__(num_envs, purpose, reused, scenarios)
         constants(dict.fromkeys(names, 1.0))
         self._places, self._span = [list(PARAMETERS).index(name) for name in names], span
         seen = spaces.Box(-BOUND, BOUND, (SUMMARY,), np.float32)
@@ -398,9 +407,9 @@ class VectorConstantsEnv(_Worlds):
         ends, arrays = (self._instant, self._until, EPOCH), (self._scale, self._status, self._rewards, self._seen)
         batch.go_on_alone(self._handles, self._tables, first, last, *ends, *arrays)
 
-    def _fitted(self, place: int, tables: Tables, its: Prepared) -> Tables:
+    def _fitted(self, place: int, tables: Tables, episode: PreparedWorld) -> Tables:
         self._instant[place] = 0.0
-        return tables._replace(curve=its.curve)
+        return tables._replace(curve=episode.curve)
 
 
 def register() -> None:

@@ -56,11 +56,11 @@ class Figures:
     def total(cls, windows: "Sequence[Figures]") -> Self:
         """Of all windows together."""
         return cls(
-            np.sum([each.jobs for each in windows], axis=0),
-            np.sum([each.seconds for each in windows], axis=0),
-            np.sum([each.imputed for each in windows], axis=0),
-            float(np.sum([each.money for each in windows])),
-            float(np.sum([each.work for each in windows])),
+            np.sum([figures.jobs for figures in windows], axis=0),
+            np.sum([figures.seconds for figures in windows], axis=0),
+            np.sum([figures.imputed for figures in windows], axis=0),
+            float(np.sum([figures.money for figures in windows])),
+            float(np.sum([figures.work for figures in windows])),
         )
 
     def over(self, other: "Figures") -> Floats:
@@ -69,8 +69,8 @@ class Figures:
         One where neither has any: no large jobs, or no money.
         """
         costs = np.array([self.money / max(self.work, 1.0), other.money / max(other.work, 1.0)])
-        mine, its = np.append(self.seconds, costs[0]), np.append(other.seconds, costs[1])
-        return np.where(its > 0.0, mine / np.where(its > 0.0, its, 1.0), 1.0)
+        mine, theirs = np.append(self.seconds, costs[0]), np.append(other.seconds, costs[1])
+        return np.where(theirs > 0.0, mine / np.where(theirs > 0.0, theirs, 1.0), 1.0)
 
 
 class Window:
@@ -86,12 +86,12 @@ class Window:
         TypeError: Its weather or law is another than the suite's, so that it is not compiled.
     """
 
-    def __init__(self, its: Scenario) -> None:
-        world = its.world()
+    def __init__(self, scenario: Scenario) -> None:
+        world = scenario.world()
         if not isinstance(world, CompiledWorld):
             raise TypeError("the scenario has a weather or a law of its own, and is not compiled")
-        timing, jobs = its.timing, its.workload.jobs
-        self.scenario, self._world = its, world
+        timing, jobs = scenario.timing, scenario.workload.jobs
+        self.scenario, self._world = scenario, world
         submitted = np.array([job.submitted for job in jobs])
         self._first, self._beyond = (int(np.searchsorted(submitted, when)) for when in (timing.begin, timing.end))
         members = jobs[self._first : self._beyond]
@@ -110,11 +110,11 @@ class Window:
         """Seconds below which no policy brings the sums of periods of all and of large jobs, (2,)."""
         parts = (self.scenario.topology, self.scenario.workload, self.scenario.law)
         members = self.scenario.workload.jobs[self._first : self._beyond]
-        found = []
+        seconds = []
         for group in self._groups:
             jobs = [members[number] for number in np.flatnonzero(group)]
-            found.append(periods(needs(*parts, jobs)).least * len(jobs) if jobs else 0.0)
-        return np.array(found)
+            seconds.append(periods(needs(*parts, jobs)).least * len(jobs) if jobs else 0.0)
+        return np.array(seconds)
 
     def play(self, policy: Policy) -> Figures:
         """Let a policy, a new one, play it to the end."""
@@ -145,8 +145,10 @@ class Window:
 
     def _shortest(self, number: int) -> float:
         """Least seconds of a job that never ran."""
-        its = self.scenario
-        return float(needs(its.topology, its.workload, its.law, [its.workload.jobs[number]]).shortest[0])
+        scenario = self.scenario
+        return float(
+            needs(scenario.topology, scenario.workload, scenario.law, [scenario.workload.jobs[number]]).shortest[0]
+        )
 
 
 def window(purpose: str, number: int, kind: Kind, timing: Timing = WHOLE, data: Path | None = None) -> Window:
@@ -166,7 +168,7 @@ def window(purpose: str, number: int, kind: Kind, timing: Timing = WHOLE, data: 
     if kind.source == "itp":
         timing = replace(timing, drain=min(timing.drain, DRAIN_OF_TRACE))
     for again in range(20):
-        found = Window(drawn(purpose, number + 1_000_000 * again, timing, kind, data))
-        if found.training:
-            return found
+        candidate = Window(drawn(purpose, number + 1_000_000 * again, timing, kind, data))
+        if candidate.training:
+            return candidate
     raise ValueError(f"no job that trains is submitted in window {number} of {purpose}, nor in twenty others")

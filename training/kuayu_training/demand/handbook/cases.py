@@ -128,8 +128,8 @@ RACK = 64
 
 def machine(name: str, devices: int) -> Hardware:
     """So many devices, in nodes or racks of a power of two."""
-    found = CATALOGUE[name]
-    return replace(found, devices=devices, per_node=min(found.per_node, RACK))
+    hardware = CATALOGUE[name]
+    return replace(hardware, devices=devices, per_node=min(hardware.per_node, RACK))
 
 
 def best(model: Model, hardware: Hardware) -> Ranking:
@@ -140,11 +140,11 @@ def best(model: Model, hardware: Hardware) -> Ranking:
 @cache
 def fewest(model: Model, name: str) -> int | None:
     """The smallest number of devices, of powers of two up to MOST, on which some layout fits."""
-    sizes = (2**power for power in range(MOST.bit_length()))
+    sizes = (2**power for power in range(MAX_DEVICES.bit_length()))
     return next((size for size in sizes if len(best(model, machine(name, size)).order)), None)
 
 
-MOST = 4096
+MAX_DEVICES = 4096
 
 
 @cache
@@ -155,14 +155,14 @@ def degrees(dimension: str) -> tuple[list[int], Demand]:
         dimension: ``data``, ``tensor`` or ``pipeline``; data grows with the devices, the batch staying the same.
     """
     base = replace(COMMON, tensor=4, pipeline=4, micro_batch=1, sharding=Sharding.OPTIMIZER)
-    made: list[Strategy] = []
+    strategies: list[Strategy] = []
     degree = {"data": (2, 4, 8, 16, 32, 64), "tensor": (1, 2, 4, 8), "pipeline": (1, 2, 4, 8, 16)}[dimension]
-    for each in degree:
-        changed: dict[str, Any] = {dimension: each}
+    for size in degree:
+        changed: dict[str, Any] = {dimension: size}
         one = replace(base, **changed)
-        made.append(one if dimension == "data" else replace(one, data=512 // (one.tensor * one.pipeline)))
-    layouts = Layouts.of(made)
-    hardware = machine("A100-SXM-80GB", max(each.devices for each in made))
+        strategies.append(one if dimension == "data" else replace(one, data=512 // (one.tensor * one.pipeline)))
+    layouts = Layouts.of(strategies)
+    hardware = machine("A100-SXM-80GB", max(strategy.devices for strategy in strategies))
     return list(degree), predict(STUDIED.structure, layouts, hardware)
 
 
@@ -170,7 +170,7 @@ def degrees(dimension: str) -> tuple[list[int], Demand]:
 def savings() -> tuple[list[str], Demand]:
     """Ways of needing less memory, on the studied model with 256 devices."""
     base = replace(COMMON, data=8, tensor=8, pipeline=4, micro_batch=1)
-    ways = {
+    strategies = {
         "ZeRO-0": base,
         "ZeRO-1": replace(base, sharding=Sharding.OPTIMIZER),
         "ZeRO-2": replace(base, sharding=Sharding.GRADIENTS),
@@ -179,7 +179,9 @@ def savings() -> tuple[list[str], Demand]:
         "ZeRO-1, ×4": replace(base, sharding=Sharding.OPTIMIZER, virtual=4),
         "ZeRO-1, C2": replace(base, sharding=Sharding.OPTIMIZER, data=4, context=2),
     }
-    return list(ways), predict(STUDIED.structure, Layouts.of(list(ways.values())), machine("A100-SXM-80GB", 256))
+    return list(strategies), predict(
+        STUDIED.structure, Layouts.of(list(strategies.values())), machine("A100-SXM-80GB", 256)
+    )
 
 
 LINKS = (10, 40, 100, 400)
@@ -193,13 +195,34 @@ ROUND_TRIP = 0.02
 def domains() -> tuple[list[tuple[str, int]], list[Demand]]:
     """The model of 175 B on two domains of 512 A100, as two halves of a pipeline and as two groups of replicas."""
     inner = replace(COMMON, data=16, tensor=8, pipeline=8, sharding=Sharding.OPTIMIZER)
-    ways, made = [], []
+    keys, demands = [], []
     for outermost in Outermost:
         layouts = Layouts.of([replace(inner, outermost=outermost)])
         for speed in LINKS:
             latencies = (*CATALOGUE["A100-SXM-80GB"].latencies[:2], ROUND_TRIP / 2)
             link = replace(machine("A100-SXM-80GB", 1024), per_domain=512, across=speed / 8 * 1e9, latencies=latencies)
-            ways.append((outermost.value, speed))
-            made.append(predict(DENSE[4].structure, layouts, link))
+            keys.append((outermost.value, speed))
+            demands.append(predict(DENSE[4].structure, layouts, link))
     together = predict(DENSE[4].structure, Layouts.of([inner]), machine("A100-SXM-80GB", 1024))
-    return [("", 0), *ways], [together, *made]
+    return [("", 0), *keys], [together, *demands]
+
+
+@cache
+def ranked(model: Model, accelerator: str, devices: int) -> Ranking:
+    """Layouts of a model, ranked; made once for both languages."""
+    return best(model, machine(accelerator, devices))
+
+
+@cache
+def inside() -> tuple[Ranking, int]:
+    """The model of 175 B on 1024 devices, and its fastest layout that has a pipeline."""
+    ranking = ranked(DENSE[4], ACCELERATORS[0], 1024)
+    deep = ranking.demand.layouts.pipeline > 1
+    return ranking, int(next(row for row in ranking.order if deep[row]))
+
+
+def hours(model: Model, demand: Demand, row: int) -> float:
+    """Device-hours of a whole training."""
+    tokens = TOKENS_PER_PARAMETER * model.structure.active_parameters
+    number = tokens / (BATCH * SEQUENCE)
+    return float(number * demand.times.step[row] * demand.layouts.devices[row] / 3600)

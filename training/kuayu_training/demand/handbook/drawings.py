@@ -8,7 +8,7 @@ from kuayu.demand.profile import profile
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_training.demand.handbook import cases, plots
 from kuayu_training.demand.handbook import words as say
-from kuayu_training.demand.handbook.choices import hours, inside, ranked
+from kuayu_training.demand.handbook.cases import hours, inside, ranked
 
 NODE, DOMAIN = CLASSES.index("node"), CLASSES.index("domain")
 
@@ -23,8 +23,8 @@ def drawings(language: Language) -> dict[str, str]:
         return words.in_(language)
 
     return {
-        f"demand-{name}.{language}.svg": made
-        for name, made in {
+        f"demand-{name}.{language}.svg": picture
+        for name, picture in {
             "traffic": _draw_traffic(language),
             "memory": _draw_memory(t),
             "hours": _draw_hours(t),
@@ -65,10 +65,10 @@ def _draw_hours(t: Say) -> str:
     for name in cases.ACCELERATORS:
         line = []
         for model in cases.DENSE:
-            found = ranked(model, name, 1024)
-            if len(found.order):
+            ranking = ranked(model, name, 1024)
+            if len(ranking.order):
                 line.append(
-                    (model.structure.active_parameters / 1e9, hours(model, found.demand, int(found.order[0])) / 1e3)
+                    (model.structure.active_parameters / 1e9, hours(model, ranking.demand, int(ranking.order[0])) / 1e3)
                 )
         series[name] = line
     points = [point for line in series.values() for point in line]
@@ -82,9 +82,9 @@ def _draw_scaling(t: Say) -> str:
     for model in cases.DENSE:
         line = []
         for devices in (8, 16, 32, 64, 128, 256, 512, 1024):
-            found = ranked(model, cases.ACCELERATORS[0], devices)
-            if len(found.order):
-                line.append((float(devices), 100 * float(found.demand.utilization[found.order[0]])))
+            ranking = ranked(model, cases.ACCELERATORS[0], devices)
+            if len(ranking.order):
+                line.append((float(devices), 100 * float(ranking.demand.utilization[ranking.order[0]])))
         if line:
             series[model.name] = line
     across = plots.over(t(say.AXES["devices"]), [x for line in series.values() for x, _ in line], logarithmic=True)

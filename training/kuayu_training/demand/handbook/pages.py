@@ -14,7 +14,7 @@ from kuayu.demand.profile import profile
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_training.demand.handbook import cases
 from kuayu_training.demand.handbook import words as say
-from kuayu_training.demand.handbook.choices import hours, inside, ranked
+from kuayu_training.demand.handbook.cases import hours, inside, ranked
 
 NODE, DOMAIN, ACROSS = (CLASSES.index(link) for link in ("node", "domain", "across"))
 SIZES = (64, 256, 1024)
@@ -40,9 +40,9 @@ def page(language: Language) -> str:
         f"## {t(say.SIZES)}",
         _table(t(say.SIZES_COLUMNS), _sizes()),
         t(say.SIZES_NOTE),
-        f"### {t(say.FEWEST)}",
+        f"### {t(say.MIN_DEVICES)}",
         _table("|".join(("", *cases.ACCELERATORS)), _fewest()),
-        t(say.FEWEST_NOTE),
+        t(say.MIN_DEVICES_NOTE),
         f"## {t(say.DIMENSIONS)}",
     ]
     for name, words in say.DIMENSION_NAMES.items():
@@ -101,15 +101,15 @@ def _yes(language: Language, *, right: bool) -> str:
 
 def _sizes() -> Iterable[Sequence[object]]:
     for model in cases.MODELS:
-        made = model.structure
-        step = model_flops(made, cases.BATCH)
-        token = step / (cases.BATCH * made.sequence)
-        state = made.parameters * (PARAMETER + 4 + OPTIMIZER)
-        whole = token * cases.TOKENS_PER_PARAMETER * made.active_parameters
+        structure = model.structure
+        step = model_flops(structure, cases.BATCH)
+        token = step / (cases.BATCH * structure.sequence)
+        state = structure.parameters * (PARAMETER + 4 + OPTIMIZER)
+        whole = token * cases.TOKENS_PER_PARAMETER * structure.active_parameters
         yield (
             model.name,
-            f"{made.parameters / 1e9:.1f}",
-            f"{made.active_parameters / 1e9:.1f}",
+            f"{structure.parameters / 1e9:.1f}",
+            f"{structure.active_parameters / 1e9:.1f}",
             f"{token / 1e9:.0f}",
             f"{step / 1e18:.3g}",
             f"{state / 1e12:.3g}",
@@ -154,12 +154,12 @@ def _savings(language: Language) -> Iterable[Sequence[object]]:
 def _choices(model: cases.Model, language: Language) -> Iterable[Sequence[object]]:
     for name in cases.ACCELERATORS:
         for devices in SIZES:
-            found = ranked(model, name, devices)
+            ranking = ranked(model, name, devices)
             count = cases.machine(name, devices).devices
-            if not len(found.order):
+            if not len(ranking.order):
                 yield name, count, say.NONE_FITS.in_(language), *[""] * 6, 0
                 continue
-            row, demand = int(found.order[0]), found.demand
+            row, demand = int(ranking.order[0]), ranking.demand
             yield (
                 name,
                 count,
@@ -170,7 +170,7 @@ def _choices(model: cases.Model, language: Language) -> Iterable[Sequence[object
                 _sent(demand, row, NODE),
                 _sent(demand, row, DOMAIN),
                 f"{hours(model, demand, row) / 1e3:.3g}",
-                len(found.order),
+                len(ranking.order),
             )
 
 
@@ -183,15 +183,15 @@ def _why(model: cases.Model, language: Language) -> str:
 
 
 def _domains(language: Language) -> Iterable[Sequence[object]]:
-    ways, demands = cases.domains()
+    keys, demands = cases.domains()
     alone = demands[0].times.step[0]
-    for (way, speed), demand in zip(ways, demands, strict=True):
+    for (outermost, speed), demand in zip(keys, demands, strict=True):
         step = demand.times.step[0]
         sent = demand.traffic[:, ACROSS, 0].sum() * demand.layouts.devices[0] / 2
         # Over a step at full speed, evenly: a lower bound of what keeps the computation from waiting.
         needed = f"{8 * sent / alone / 1e9:.1f}" if speed else ""
         yield (
-            say.ACROSS_WAYS[way].in_(language),
+            say.ACROSS_WAYS[outermost].in_(language),
             speed or "",
             f"{sent / 1e9:.0f}" if speed else "",
             f"{step:.1f}",

@@ -78,15 +78,15 @@ def bars(title: str, up: Axis, parts: Sequence[str], stacks: Mapping[str, Sequen
     """Stacked bars, with a line across where asked for."""
     drawn, slot = [], (WIDTH - LEFT - RIGHT) / len(stacks)
     for place, (name, values) in enumerate(stacks.items()):
-        at, left = 0.0, LEFT + slot * (place + 0.15)
+        base, left = 0.0, LEFT + slot * (place + 0.15)
         for part, value in enumerate(values):
-            top, bottom = _y(up.share(at + value)), _y(up.share(at))
+            top, bottom = _y(up.share(base + value)), _y(up.share(base))
             colour = COLOURS[part % len(COLOURS)]
             drawn.append(
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{0.7 * slot:.1f}" height="{max(0.0, bottom - top):.1f}" '
                 f'fill="{colour}"/>'
             )
-            at += value
+            base += value
         drawn.append(_text(left + 0.35 * slot, HEIGHT - BOTTOM + 18, name, "middle"))
     drawn += [_legend(place, part, COLOURS[place % len(COLOURS)]) for place, part in enumerate(parts)]
     if line:
@@ -117,21 +117,21 @@ def _legend(place: int, name: str, colour: str) -> str:
     return swatch + _text(WIDTH - RIGHT + 32, y, name)
 
 
-def _told(value: float) -> str:
+def _label(value: float) -> str:
     return f"{value:.0e}".replace("e+0", "e") if value >= 1e5 else f"{value:g}"
 
 
 def _ticks_across(axis: Axis) -> list[str]:
-    return [_text(_x(axis.share(tick)), HEIGHT - BOTTOM + 18, _told(tick), "middle") for tick in axis.ticks()]
+    return [_text(_x(axis.share(tick)), HEIGHT - BOTTOM + 18, _label(tick), "middle") for tick in axis.ticks()]
 
 
 def _ticks_up(axis: Axis) -> list[str]:
-    made = []
+    elements = []
     for tick in axis.ticks():
         y = _y(axis.share(tick))
-        made.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d0d7de"/>')
-        made.append(_text(LEFT - 8, y + 4, _told(tick), "end"))
-    return made
+        elements.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d0d7de"/>')
+        elements.append(_text(LEFT - 8, y + 4, _label(tick), "end"))
+    return elements
 
 
 def _framed(title: str, drawn: Sequence[str], across: str, up: str) -> str:

@@ -96,8 +96,8 @@ SIZES_NOTE = Words(
     "State: 18 bytes a parameter. Whole training: 20 tokens for each active parameter (arXiv:2203.15556).",
     "状态按每参数 18 字节计；完整训练按每个激活参数 20 词元计（arXiv:2203.15556）。",
 )
-FEWEST = Words("Devices at least", "最少设备数")
-FEWEST_NOTE = Words(
+MIN_DEVICES = Words("Devices at least", "最少设备数")
+MIN_DEVICES_NOTE = Words(
     "The smallest number, doubling from one device, on which some layout fits into memory.",
     "自一个设备起倍增，使某种布局能放入显存的最小数量。",
 )

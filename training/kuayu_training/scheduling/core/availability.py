@@ -2,8 +2,7 @@
 
 from kuayu.scheduling.availability import UNTOLD
 from kuayu_conformance.testbed.scheduling.core.layout import INF
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import MOST_KEPT
+from kuayu_training.scheduling.core.layout import MAX_RESERVATIONS, compiled
 
 
 @compiled
@@ -63,9 +62,9 @@ def open_pools(r):
     for pool in range(pools):
         begin[pool + 1] += begin[pool]
         spots[pool] = begin[pool]
-    owner, ends, its_pool, its_devices = r.share_of, r.ends, r.share_pool, r.share_devices
+    owner, ends, share_pool, share_devices = r.share_of, r.ends, r.share_pool, r.share_devices
     for number in range(e.shares):
-        pool, when = its_pool[number], ends[owner[number]]
+        pool, when = share_pool[number], ends[owner[number]]
         place = spots[pool]
         spots[pool] += 1
         while place > begin[pool] and until[place - 1] > when:
@@ -77,13 +76,13 @@ def open_pools(r):
         for spot in range(place):
             row[spot] = 0.0
         for spot in range(begin[pool], begin[pool + 1]):
-            many = min(its_devices[order[spot]], most - place)
+            many = min(share_devices[order[spot]], most - place)
             for _ in range(many):
                 row[place] = until[spot]
                 place += 1
         for spot in range(place, width):
             row[spot] = INF
-        r.kept_count[pool] = 0
+        r.reserved_count[pool] = 0
 
 
 @compiled
@@ -115,8 +114,8 @@ def admits(r, pool, devices, seconds):
     """Whether devices of a pool are free, and holding them for so many seconds delays no reservation."""
     if devices > r.free[pool]:
         return False
-    for spot in range(r.kept_count[pool]):
-        if seconds > r.kept_start[pool, spot] and devices > max(r.kept_extra[pool, spot], 0):
+    for spot in range(r.reserved_count[pool]):
+        if seconds > r.reserved_start[pool, spot] and devices > max(r.reserved_extra[pool, spot], 0):
             return False
     return True
 
@@ -126,9 +125,9 @@ def take(r, pool, devices, seconds):
     """Devices of a pool are held from now on, for so many seconds."""
     r.free[pool] -= devices
     put(r.when[pool], r.epoch[0].width, 0, devices, seconds)
-    for spot in range(r.kept_count[pool]):
-        if seconds > r.kept_start[pool, spot]:
-            r.kept_extra[pool, spot] -= devices
+    for spot in range(r.reserved_count[pool]):
+        if seconds > r.reserved_start[pool, spot]:
+            r.reserved_extra[pool, spot] -= devices
 
 
 @compiled
@@ -149,8 +148,8 @@ def book(r, pool, devices, start, seconds):
 @compiled
 def keep(r, pool, devices, start):
     """A job waits for devices that will be free then: nobody is to delay it."""
-    spot = r.kept_count[pool]
-    if spot < MOST_KEPT:
-        r.kept_start[pool, spot] = start
-        r.kept_extra[pool, spot] = first_after(r.when[pool], r.epoch[0].width, start) - devices
-        r.kept_count[pool] = spot + 1
+    spot = r.reserved_count[pool]
+    if spot < MAX_RESERVATIONS:
+        r.reserved_start[pool, spot] = start
+        r.reserved_extra[pool, spot] = first_after(r.when[pool], r.epoch[0].width, start) - devices
+        r.reserved_count[pool] = spot + 1

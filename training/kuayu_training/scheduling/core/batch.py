@@ -3,8 +3,8 @@
 from math import log1p
 
 from kuayu_conformance.testbed.scheduling.core import events
-from kuayu_training.scheduling.core import playing
-from kuayu_training.scheduling.core.handle import compiled
+from kuayu_training.scheduling.core import epoch_loop
+from kuayu_training.scheduling.core.layout import compiled
 from kuayu_training.scheduling.core.network import see
 from kuayu_training.scheduling.core.scheduler import priority_order
 from kuayu_training.scheduling.core.snapshot import take_stock
@@ -14,7 +14,7 @@ GRID = 600.0
 """Seconds between rows of a curve."""
 UNIT = 10.0
 """As ``ledger.UNIT``: rewards sum up to the gain times that."""
-ASKED = playing.ASKED
+ASKED = epoch_loop.ASKED
 
 
 @compiled
@@ -47,8 +47,8 @@ def clip(value):
 def look_around(w, r, until, seen):
     """How far the scenario is, who is there and who will come, and how many more than under the other: (6,)."""
     c, count = w.clock[0], max(w.jobs.size, 1)
-    there = c.pending + c.runs
-    lead = there - on_curve(r, c.now, 2) if r.curve.shape[0] else 0.0
+    present = c.pending + c.runs
+    lead = present - on_curve(r, c.now, 2) if r.curve.shape[0] else 0.0
     seen[0], seen[1], seen[2] = clip(c.now / until), clip(lead / 10.0), clip(10.0 * lead / count)
     seen[3], seen[4], seen[5] = clip(log1p(c.pending)), clip(log1p(c.runs)), clip(1.0 - c.arrived / count)
 
@@ -76,7 +76,7 @@ def go_on(worlds, tables, first, last, answers, until, seconds, scale, status, r
         e = r.epoch[0]
         e.answer = answers[place]
         since, spent, spent_large = e.counted, e.spent, e.spent_large
-        status[place] = playing.play(w, r, until[place], seconds)
+        status[place] = epoch_loop.play(w, r, until[place], seconds)
         rewards[place] += rewarded(r, since, spent, spent_large, scale[place])
         look_around(w, r, until[place], around[place])
         for row in range(masks.shape[1]):
@@ -98,10 +98,10 @@ def go_on_alone(worlds, tables, first, last, until, horizon, seconds, scale, sta
         w, r = worlds[place], tables[place]
         e = r.epoch[0]
         since, spent, spent_large = e.counted, e.spent, e.spent_large
-        status[place] = playing.play(w, r, until[place], seconds)
-        playing.count_there(w, r)
+        status[place] = epoch_loop.play(w, r, until[place], seconds)
+        epoch_loop.count_present(w, r)
         rewards[place] += rewarded(r, since, spent, spent_large, scale[place])
-        if events.short(w) or not playing.roomy(w, r):
+        if events.short(w) or not epoch_loop.roomy(w, r):
             continue
         take_stock(w, r)
         priority_order(w, r)

@@ -5,12 +5,12 @@ from math import ceil, isfinite, isnan
 from kuayu.scheduling.candidates import MAX_POOLS
 from kuayu.scheduling.state import MIN_VALUE
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PERIODIC, PIPELINE, SYNCHRONOUS
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
     DEVICES,
     EXCHANGING,
+    INDEX,
     LOST,
     MODE_MONEY,
     MOVING,
@@ -18,7 +18,7 @@ from kuayu_training.scheduling.core.layout import (
     RUNS,
     SHRUNK,
     WAITS,
-    WORTH,
+    compiled,
 )
 from kuayu_training.scheduling.core.snapshot import checkpoint_money, checkpoint_seconds, stage
 from kuayu_training.scheduling.core.throughput import fast, longer_of, longer_unknown, restart, spread
@@ -35,13 +35,13 @@ def rows_of(w, r, job, delay):
         delay: Jobs that a device second delays.
     """
     j = w.jobs[job]
-    data, asked, least, most = j.data, j.requested, j.minimum, j.maximum
+    data, requested, least, most = j.data, j.requested, j.minimum, j.maximum
     stage(w, r, data)
-    worth, kinds, sites, devices, reach = r.worth, r.pool_type, r.pool_site, r.devices, r.reach
+    job_index, kinds, sites, devices, reach = r.job_index, r.pool_type, r.pool_site, r.devices, r.reach
     seconds, money, base = r.stage_seconds, r.stage_money, r.base_free
-    n, room, able, saved = 0, 0, r.scratch[3], j.checkpoint_at
+    n, largest, able, saved = 0, 0, r.scratch[3], j.checkpoint_at
     alone = r.modes[job, ALONE] == 1
-    shrunk = ceil(r.parameters[SHRUNK] * asked)
+    shrunk = ceil(r.parameters[SHRUNK] * requested)
     sizes, rows, pace, chances, left = r.scratch[4], r.rows, r.pace, r.chances, r.left[job]
     row_pools, row_shares, row_count, row_mode, row_period = (
         r.row_pools,
@@ -52,9 +52,9 @@ def rows_of(w, r, job, delay):
     )
     used, measured, serial, profile, checkpoint = r.used[job], r.measured[job], j.serial, j.profile, j.checkpoint
     for pool in range(devices.size):
-        there, site = devices[pool], sites[pool]
+        total, site = devices[pool], sites[pool]
         able[pool] = 0
-        if there <= 0 or reach[site] == 0 or not worth[job, kinds[pool]] > 0.0:
+        if total <= 0 or reach[site] == 0 or not job_index[job, kinds[pool]] > 0.0:
             continue
         begins, moving = seconds[data, site], money[data, site]
         if saved != NONE:
@@ -63,14 +63,14 @@ def rows_of(w, r, job, delay):
         if not isfinite(begins):
             continue
         able[pool] = 1
-        room = max(room, there)
+        largest = max(largest, total)
         if not alone:
             continue
         # distinct sizes in ascending order
         count = 0
         for number in range(5):
             if number == 0:
-                size = asked
+                size = requested
             elif number == 1:
                 size = least
             elif number == 2:
@@ -79,7 +79,7 @@ def rows_of(w, r, job, delay):
                 size = shrunk
             else:
                 size = base[pool]
-            size = min(size, there, most)
+            size = min(size, total, most)
             if size < least or size <= 0:
                 continue
             place = count
@@ -95,18 +95,18 @@ def rows_of(w, r, job, delay):
             row_pools[n, 0], row_shares[n, 0] = pool, sizes[number]
             row_count[n], row_mode[n], row_period[n] = 1, ALONE, 0
             size = sizes[number]
-            index = worth[job, kinds[pool]] * size / size
+            index = job_index[job, kinds[pool]] * size / size
             if measured:
-                slower = longer_of(used, float(asked), min(float(size), float(most)), serial)
+                slower = longer_of(used, float(requested), min(float(size), float(most)), serial)
             else:
-                slower = longer_unknown(chances, profile, asked, most, serial, size)
-            rate = used * asked * index / slower
+                slower = longer_unknown(chances, profile, requested, most, serial, size)
+            rate = used * requested * index / slower
             rate *= pace[site]
             rows[n, BEGINS] = begins + restart(checkpoint, float(size)) if saved != NONE else begins
-            rows[n, MOVING], rows[n, EXCHANGING], rows[n, DEVICES], rows[n, WORTH] = moving, 0.0, size, index
+            rows[n, MOVING], rows[n, EXCHANGING], rows[n, DEVICES], rows[n, INDEX] = moving, 0.0, size, index
             rows[n, RUNS] = left / rate if rate > 0.0 else INF
             n += 1
-    if asked > room and r.modes[job, SYNCHRONOUS] + r.modes[job, PERIODIC] + r.modes[job, PIPELINE] > 0:
+    if requested > largest and r.modes[job, SYNCHRONOUS] + r.modes[job, PERIODIC] + r.modes[job, PIPELINE] > 0:
         n = together(w, r, job, n)
     weigh(r, job, n, delay)
     return n
@@ -115,20 +115,20 @@ def rows_of(w, r, job, delay):
 @compiled
 def may_start(w, r, job):
     """Whether any candidate of a job might fit on what is free now; never false where one does."""
-    least, asked, largest = w.jobs[job].minimum, w.jobs[job].requested, 0
-    worth, kinds, free, devices = r.worth, r.pool_type, r.free, r.devices
+    least, requested, largest = w.jobs[job].minimum, w.jobs[job].requested, 0
+    job_index, kinds, free, devices = r.job_index, r.pool_type, r.free, r.devices
     for pool in range(devices.size):
-        if worth[job, kinds[pool]] > 0.0:
+        if job_index[job, kinds[pool]] > 0.0:
             if free[pool] >= least:
                 return True
             largest = max(largest, devices[pool])
-    return asked > largest
+    return requested > largest
 
 
 @compiled
 def predict_spread(w, r, job, row):
     """What a candidate over several domains leads to."""
-    j, its = w.jobs[job], r.rows[row]
+    j, features = w.jobs[job], r.rows[row]
     count, mode = r.row_count[row], r.row_mode[row]
     total, smallest, index, begins, moving, pace = 0, r.row_shares[row, 0], 0.0, 0.0, 0.0, INF
     for place in range(count):
@@ -136,7 +136,7 @@ def predict_spread(w, r, job, row):
         site = r.pool_site[pool]
         total += devices
         smallest = min(smallest, devices)
-        index += r.worth[job, r.pool_type[pool]] * devices
+        index += r.job_index[job, r.pool_type[pool]] * devices
         pace = min(pace, r.pace[site])
         if place == 0 or mode != PIPELINE:
             begins = max(begins, r.stage_seconds[j.data, site] + checkpoint_seconds(w, r, job, site))
@@ -146,16 +146,16 @@ def predict_spread(w, r, job, row):
         begins += restart(j.checkpoint, float(total if mode == PIPELINE else smallest))
     narrow, trips, tariff = INF, 0.0, 0.0
     for place in range(count):
-        here = r.pool_site[r.row_pools[row, place]]
-        then = r.pool_site[r.row_pools[row, (place + 1) % count]]
+        origin = r.pool_site[r.row_pools[row, place]]
+        target = r.pool_site[r.row_pools[row, (place + 1) % count]]
         if mode != PIPELINE:
-            narrow = min(narrow, r.available[here, then])
-            trips = max(trips, w.round_trip[here, then])
-            tariff += r.tariff[here, then]
+            narrow = min(narrow, r.available[origin, target])
+            trips = max(trips, w.round_trip[origin, target])
+            tariff += r.tariff[origin, target]
         elif place < count - 1:
-            narrow = min(narrow, r.available[here, then], r.available[then, here])
-            trips += w.round_trip[here, then]
-            tariff = tariff + r.tariff[here, then] + r.tariff[then, here]
+            narrow = min(narrow, r.available[origin, target], r.available[target, origin])
+            trips += w.round_trip[origin, target]
+            tariff = tariff + r.tariff[origin, target] + r.tariff[target, origin]
     used = r.used[job]
     quick = fast(float(total), index, j.requested, j.maximum, j.serial, used)
     period = PERIODS[r.row_period[row]] if mode == PERIODIC else 1
@@ -172,9 +172,9 @@ def predict_spread(w, r, job, row):
         trips,
     )
     rate *= pace
-    its[BEGINS], its[MOVING], its[DEVICES], its[WORTH] = begins, moving, total, index
-    its[RUNS] = r.left[job] / rate if rate > 0.0 else INF
-    its[EXCHANGING] = occupied * tariff * its[RUNS]
+    features[BEGINS], features[MOVING], features[DEVICES], features[INDEX] = begins, moving, total, index
+    features[RUNS] = r.left[job] / rate if rate > 0.0 else INF
+    features[EXCHANGING] = occupied * tariff * features[RUNS]
 
 
 @compiled
@@ -187,7 +187,7 @@ def weigh(r, job, count, delay):
         for place in range(counts[row]):
             rated += value[pools[row, place]] * shares[row, place]
         seconds, devices = rows[row, BEGINS] + rows[row, RUNS], rows[row, DEVICES]
-        advantage = rows[row, WORTH] / usual * devices / max(rated, MIN_VALUE)
+        advantage = rows[row, INDEX] / usual * devices / max(rated, MIN_VALUE)
         rows[row, WAITS] = 0.0
         rows[row, CROWD] = rated * seconds * delay
         rows[row, LOST] = (1.0 - advantage) * devices * seconds
@@ -227,14 +227,14 @@ def together(w, r, job, n):
             if sites[pools[one]] != sites[pools[other]] and joined(w, r, pools[one], pools[other]):
                 r.scratch[6, 0], r.scratch[6, 1] = pools[one], pools[other]
                 n = hold(w, r, job, first, n, 2)
-    asked = w.jobs[job].requested
+    requested = w.jobs[job].requested
     for one in range(count):
-        n = nearest_first(w, r, job, first, n, pools, count, pools[one], asked)
+        n = nearest_first(w, r, job, first, n, pools, count, pools[one], requested)
     return n
 
 
 @compiled
-def nearest_first(w, r, job, first, n, pools, count, start, asked):
+def nearest_first(w, r, job, first, n, pools, count, start, requested):
     """From a pool to its nearest until there are as many devices as a job asks for."""
     chosen, order, sites = r.scratch[6], r.scratch[7], r.pool_site
     for place in range(count):
@@ -245,7 +245,7 @@ def nearest_first(w, r, job, first, n, pools, count, start, asked):
         order[spot] = pools[place]
     chosen[0], several, total = start, 1, r.devices[start]
     for place in range(count):
-        if total >= asked:
+        if total >= requested:
             break
         pool, fits = order[place], True
         for other in range(several):
@@ -282,20 +282,20 @@ def hold(w, r, job, first, n, count):
 def deal(w, r, job, row, count, whole):
     """So many devices in proportion to what there is, into a row; whether each pool gives some, and all enough."""
     chosen, total = r.scratch[6], 0
-    room = r.devices if whole else r.base_free
+    capacity = r.devices if whole else r.base_free
     for place in range(count):
-        total += room[chosen[place]]
+        total += capacity[chosen[place]]
     wanted = min(w.jobs[job].requested, total)
     if wanted < w.jobs[job].minimum or total == 0:
         return False
     given = 0
     for place in range(count):
         r.row_pools[row, place] = chosen[place]
-        r.row_shares[row, place] = wanted * room[chosen[place]] // total
+        r.row_shares[row, place] = wanted * capacity[chosen[place]] // total
         given += r.row_shares[row, place]
     least = 1
     for place in range(count):
-        more = max(min(wanted - given, room[chosen[place]] - r.row_shares[row, place]), 0)
+        more = max(min(wanted - given, capacity[chosen[place]] - r.row_shares[row, place]), 0)
         r.row_shares[row, place] += more
         given += more
         least = min(least, r.row_shares[row, place])
@@ -329,8 +329,10 @@ def choose_mode(w, r, job, row, count):
         for period in range(PERIODS.size if mode == PERIODIC else 1):
             r.row_mode[row], r.row_period[row] = mode, period
             predict_spread(w, r, job, row)
-            its = r.rows[row]
-            score = its[BEGINS] + its[RUNS] + r.parameters[MODE_MONEY] * (its[MOVING] + its[EXCHANGING])
+            features = r.rows[row]
+            score = (
+                features[BEGINS] + features[RUNS] + r.parameters[MODE_MONEY] * (features[MOVING] + features[EXCHANGING])
+            )
             if isnan(score):
                 return row
             if score < best:

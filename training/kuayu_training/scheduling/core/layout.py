@@ -2,8 +2,9 @@
 
 1. ``PARAMETERS`` are the constants of the rule, by the names of the modules of ``kuayu.scheduling`` that hold them; an
    array of them is part of the tables, so that each episode may have others.
-2. ``Tables`` is a tuple of arrays, as ``core.layout.State`` of the suite is; compiled functions never allocate, and
-   what may be too short is made anew in a longer array before an epoch is decided.
+2. ``Tables`` is a tuple of arrays, as ``core.layout.State`` of the suite is; compiled functions are given a handle of
+   it. They never allocate, and what may be too short is made anew in a longer array before an epoch is decided.
+3. ``compiled`` is how everything here is compiled.
 
 SI units: seconds, bits a second, bytes; work in device seconds of the reference device. Numbers of jobs, pools, domains
 and data sets are those of the world.
@@ -12,6 +13,9 @@ and data sets are those of the world.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
+from numba.core import types
+from numba.experimental import structref
 from numpy.typing import NDArray
 
 from kuayu.scheduling import candidates, preemption, scheduler
@@ -23,6 +27,9 @@ from kuayu_conformance.testbed.scheduling.law.terms import penalty as law_penalt
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Records = NDArray[Any]
+
+compiled = njit(cache=True, error_model="numpy")
+"""As NumPy does, a division by zero yields an infinite number or none."""
 
 _QUEUE, _RULE = QueuePolicy(), Rule()
 
@@ -37,7 +44,7 @@ PARAMETERS: dict[str, float] = {
     "ageing": _QUEUE.ageing,
     "patience": _QUEUE.patience,
     "least": _QUEUE.least,
-    "kept": _QUEUE.kept,
+    "reservations": _QUEUE.reservations,
     "eager": _QUEUE.eager,
     "gang": _QUEUE.gang,
     "looked_at": scheduler.LOOKED_AT,
@@ -77,8 +84,8 @@ PARAMETERS: dict[str, float] = {
     AREA,
     AGEING,
     PATIENCE,
-    LEAST_LENGTH,
-    KEPT,
+    MIN_LENGTH,
+    RESERVATIONS,
     EAGER,
     GANG,
     LOOKED_AT,
@@ -107,10 +114,10 @@ PARAMETERS: dict[str, float] = {
 ) = range(len(PARAMETERS))
 """Places of the constants in their array."""
 
-MOST_KEPT, MOST_LOOKED_AT = 64, 400
+MAX_RESERVATIONS, MAX_LOOKED_AT = 64, 400
 """Reservations, and jobs looked at in an epoch, for which there is room; constants beyond them count as these."""
 
-WAITS, BEGINS, RUNS, MOVING, EXCHANGING, DEVICES, CROWD, LOST, WORTH = range(9)
+WAITS, BEGINS, RUNS, MOVING, EXCHANGING, DEVICES, CROWD, LOST, INDEX = range(9)
 """Columns of what is found of each candidate, as ``scoring.FEATURES``; and the mean compute index of its devices."""
 
 PERIODS = np.array(candidates.PERIODS, dtype=np.int64)
@@ -137,7 +144,7 @@ EPOCH = np.dtype(
         ("place", "i8"),
         ("starts", "i8"),
         ("waits", "i8"),  # jobs that were found to wait
-        ("kept", "i8"),
+        ("reserved", "i8"),
         ("tries", "i8"),
         ("width", "i8"),  # of rows of ``when`` in use
         ("reachable", "i8"),  # devices that work where somebody can be reached; and everywhere
@@ -157,8 +164,8 @@ EPOCH = np.dtype(
         ("idle_until", "f8"),
         ("factor", "f8"),  # of tariffs
         ("counted", "f8"),  # until when seconds that jobs are there are summed up: of all jobs, and of large ones
-        ("there", "f8"),
-        ("there_large", "f8"),
+        ("present", "f8"),
+        ("present_large", "f8"),
         ("spent", "f8"),
         ("spent_large", "f8"),
         ("start", "f8"),  # when victims give back their devices; what they lose
@@ -183,11 +190,11 @@ OPTION = np.dtype(
         ("pause", "f8"),
         ("slower", "f8"),
         ("cost", "f8"),
-        ("lost", "f8"),  # for the job at hand; infinite where it cannot make room for that
+        ("lost", "f8"),  # for the job at hand; infinite where it cannot be preempted for that
     ],
     align=True,
 )
-"""How a running job could make room, as ``preemption.VictimOptions``."""
+"""How a running job could be preempted, as ``preemption.VictimOptions``."""
 
 
 class Tables(NamedTuple):
@@ -203,10 +210,10 @@ class Tables(NamedTuple):
         network: Weights of the network that sets constants (``core.network``); empty where none does.
         seen: (10,) what that sees.
         penalty: (2, S + 1, periods) times as many steps as a split takes: as the rule and as the world reckon.
-        worth: (J, T) index of each accelerator for each job; zero where it cannot run.
+        job_index: (J, T) index of each accelerator for each job; zero where it cannot run.
         best: (J,) the largest of them.
-        kind: (J,) class: jobs of one class have the same worth.
-        kind_worth: (C, T).
+        kind: (J,) class: jobs of one class have the same index everywhere.
+        kind_index: (C, T).
         modes: (J, 4) whether it may be spread like that.
         group: (J,) number that jobs of one size that were submitted in one second share; ``large``: (J,).
         used: (J,) share of the requested devices that is kept busy, one before it was seen; ``measured``: (J,) whether.
@@ -229,13 +236,13 @@ class Tables(NamedTuple):
         free, base_free: (P,) free devices that may be counted upon: those that are left, and those that were at first.
         when: (P, …) when each device is free, in order.
         value: (P,); ``mean``: (C,) mean index; ``weight``, ``head``: (C,) sums over jobs of a class.
-        kept_count: (P,); ``kept_start``, ``kept_extra``: (P, 64) reservations.
+        reserved_count: (P,); ``reserved_start``, ``reserved_extra``: (P, 64) reservations.
         wanted: (P,) devices that those who wait would take.
         rows: (K, 9) of candidates; ``row_pools``, ``row_shares``: (K, S) what they hold; ``row_count``, ``row_mode``,
             ``row_period``: (K,); ``now``: (K,) whether each could be taken now; ``score``: (K,).
         options: Of ``OPTION``; ``option_begin``, ``option_count``: (P,), -1 before they are found; ``option_free``:
             (P,) what was free when they were looked for.
-        victims, victim_devices: (R,) options of those who make room, and on how many devices each goes on.
+        victims, victim_devices: (R,) options of those who are preempted, and on how many devices each goes on.
         moves: (5, R) job, pool, devices, whether it stays, whether somebody else needs it.
         order_kind, order_job, order_count, order_mode, order_period: (O,); ``order_pools``, ``order_devices``: (O, S).
         waiting_until, refused: (J,) by group: until when a job that chose to wait is not asked again, and the regret
@@ -253,10 +260,10 @@ class Tables(NamedTuple):
     network: Floats
     seen: Floats
     penalty: Floats
-    worth: Floats
+    job_index: Floats
     best: Floats
     kind: Numbers
-    kind_worth: Floats
+    kind_index: Floats
     modes: Numbers
     group: Numbers
     large: Numbers
@@ -307,9 +314,9 @@ class Tables(NamedTuple):
     mean: Floats
     weight: Floats
     head: Floats
-    kept_count: Numbers
-    kept_start: Floats
-    kept_extra: Numbers
+    reserved_count: Numbers
+    reserved_start: Floats
+    reserved_extra: Numbers
     wanted: Numbers
     rows: Floats
     row_pools: Numbers
@@ -342,11 +349,31 @@ class Tables(NamedTuple):
     levels: Floats
 
 
+@structref.register
+class TablesType(types.StructRef):
+    """Type of a handle of tables."""
+
+
+class TablesHandle(structref.StructRefProxy):
+    """A handle of tables."""
+
+
+structref.define_boxing(TablesType, TablesHandle)
+structref.define_constructor(TablesHandle, TablesType, list(Tables._fields))
+structref.define_attributes(TablesType)
+
+
+@njit(cache=True)
+def tables_handle(tables: Tables) -> Any:
+    """A handle of tables."""
+    return TablesHandle(*tables)
+
+
 def penalties(sites: int) -> Floats:
     """Times as many steps as a split over so many domains takes at each of ``PERIODS``: by the rule, by the world."""
     domains = np.arange(sites + 1, dtype=np.float64)
-    found = np.ones((2, sites + 1, len(PERIODS)))
+    factors = np.ones((2, sites + 1, len(PERIODS)))
     for place, period in enumerate(candidates.PERIODS):
-        found[0, :, place] = _penalty(domains, np.full(sites + 1, float(period)))
-        found[1, 1:, place] = [law_penalty(count, period) for count in range(1, sites + 1)]
-    return found
+        factors[0, :, place] = _penalty(domains, np.full(sites + 1, float(period)))
+        factors[1, 1:, place] = [law_penalty(count, period) for count in range(1, sites + 1)]
+    return factors

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.scheduling.policy_network import BOUND, HIDDEN, LARGE, LAYERS, SEEN, SET, SPAN, TERABYTE
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import PARAMETERS, Floats
+from kuayu_training.scheduling.core.layout import PARAMETERS, Floats, compiled
 
 COUNT, CHOSEN = len(SEEN), len(SET)
 PLACES = np.array([list(PARAMETERS).index(name) for name in SET])
@@ -37,33 +36,33 @@ def see(w, r):
     e, records, seen = r.epoch[0], w.jobs, r.seen
     pending, best, left, used, overdue = w.pending, r.best, r.left, r.used, r.overdue
     total = float(e.reachable)
-    asked = large = late = length = 0.0
+    demanded = large = late = length = 0.0
     for place in range(e.waiting):
         job = pending[place]
         requested = float(records[job].requested)
-        asked += requested
+        demanded += requested
         large += requested if requested >= LARGE else 0.0
         late += overdue[job]
         length += log1p(left[job] / max(requested * used[job], 1e-9) / max(best[job], 1e-9) / 3600.0)
-    held = 0.0
+    large_running = 0.0
     for place in range(e.running):
         requested = float(records[r.running[place]].requested)
-        held += requested if requested >= LARGE else 0.0
+        large_running += requested if requested >= LARGE else 0.0
     free = 0.0
     for pool in range(r.reported.size):
         free += r.reported[pool] if r.reach[r.pool_site[pool]] else 0
-    sites, reached, money, ways = r.reach.size, 0, 0.0, 0
+    sites, reached, money, links = r.reach.size, 0, 0.0, 0
     for site in range(sites):
         reached += r.reach[site]
         for other in range(sites):
             if other != site and isfinite(r.tariff[site, other]):
                 money += r.tariff[site, other]
-                ways += 1
+                links += 1
     count = max(e.waiting, 1)
     seen[0], seen[1] = log1p(e.waiting) / 2.0, log1p(e.running) / 2.0
-    seen[2], seen[3], seen[4], seen[5] = asked / total, large / total, held / total, free / total
+    seen[2], seen[3], seen[4], seen[5] = demanded / total, large / total, large_running / total, free / total
     seen[6], seen[7], seen[8] = late / count, length / count, reached / sites
-    seen[9] = log1p(TERABYTE * (money / ways)) / 2.0 if ways else 0.0
+    seen[9] = log1p(TERABYTE * (money / links)) / 2.0 if links else 0.0
     for place in range(seen.size):
         seen[place] = min(seen[place], BOUND)
 

@@ -5,8 +5,7 @@ from kuayu_conformance.testbed.scheduling.core.candidates import staging
 from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PENDING, PERIODIC, PIPELINE, RUNNING
 from kuayu_conformance.testbed.scheduling.core.network import share
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import PERIODS, START, STOP
+from kuayu_training.scheduling.core.layout import PERIODS, START, STOP, compiled
 
 
 @compiled
@@ -32,7 +31,7 @@ def expected(w, job, pools, devices, count, mode, period, penalty):
 
 
 @compiled
-def held_of(w, job, pool):
+def devices_of(w, job, pool):
     """Devices of a pool that a job holds."""
     run = w.jobs[job].run
     for place in range(w.runs[run].count):
@@ -60,7 +59,7 @@ def allowed(w, r, number):
         pool, devices = r.order_pools[number, place], r.order_devices[number, place]
         p = w.pools[pool]
         total += devices
-        has = 0 if starts else held_of(w, job, pool)
+        has = 0 if starts else devices_of(w, job, pool)
         if w.sites[p.site].cut or devices < 1 or devices - has > p.free:
             return False
     return j.minimum <= total <= j.maximum

@@ -12,21 +12,21 @@ from kuayu_conformance.testbed.scheduling.core.layout import CLAIM, SPLITS
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Split
-from kuayu_training.scheduling.core import playing
-from kuayu_training.scheduling.core.handle import tables_handle
+from kuayu_training.scheduling.core import epoch_loop
 from kuayu_training.scheduling.core.layout import (
     EPOCH,
     LEVELS,
-    MOST_KEPT,
-    MOST_LOOKED_AT,
+    MAX_LOOKED_AT,
+    MAX_RESERVATIONS,
     OPTION,
     PARAMETERS,
     Floats,
     Tables,
     penalties,
+    tables_handle,
 )
-from kuayu_training.scheduling.core.questions import COLUMNS
-from kuayu_training.scheduling.observation import MOST
+from kuayu_training.scheduling.core.observation import COLUMNS
+from kuayu_training.scheduling.observation import MAX_CANDIDATES
 
 LARGE = 8
 """Devices from which on a job is large (SCH-003)."""
@@ -79,7 +79,7 @@ class CompiledRule:
         if self.tables is None:
             self._changed(tables_of(world, self.parameters, self.network))
         assert self.tables is not None
-        if not playing.roomy(world.handle, self.handle):
+        if not epoch_loop.roomy(world.handle, self.handle):
             self.lengthen(world)
         assert self.tables is not None
         return self.tables
@@ -92,7 +92,7 @@ class CompiledRule:
         """
         epoch = self.meet(world).epoch
         before = int(epoch["steps"][0]), int(epoch["refusals"][0])
-        while playing.play(world.handle, self.handle, until, seconds) == events.SHORT:
+        while epoch_loop.play(world.handle, self.handle, until, seconds) == events.SHORT:
             self.lengthen(world)
         assert self.tables is not None
         epoch = self.tables.epoch
@@ -124,8 +124,8 @@ def tables_of(world: Holder, parameters: Floats, network: Floats | None = None) 
     jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
     profiles = state.indices.shape[1]
     able = state.memory[None, :] >= state.jobs["memory"][:, None]
-    worth = np.where(able, state.indices.T[state.jobs["profile"]], 0.0)
-    kind_worth, kind = np.unique(worth, axis=0, return_inverse=True)
+    job_index = np.where(able, state.indices.T[state.jobs["profile"]], 0.0)
+    kind_index, kind = np.unique(job_index, axis=0, return_inverse=True)
     modes = np.array([[split in job.splits for split in SPLITS] for job in world.truth], dtype=np.int64)
     modes[:, SPLITS.index(Split.NONE)] = [Split.NONE in job.splits for job in world.truth]
     who = np.stack([state.jobs["requested"], np.rint(state.jobs["submitted"]).astype(np.int64)], axis=1)
@@ -147,10 +147,10 @@ def tables_of(world: Holder, parameters: Floats, network: Floats | None = None) 
         network=np.zeros(0) if network is None else network,
         seen=np.zeros(len(SEEN)),
         penalty=penalties(sites),
-        worth=worth,
-        best=worth.max(axis=1, initial=0.0),
+        job_index=job_index,
+        best=job_index.max(axis=1, initial=0.0),
         kind=kind.reshape(-1).astype(np.int64),
-        kind_worth=kind_worth,
+        kind_index=kind_index,
         modes=modes,
         group=group.reshape(-1).astype(np.int64),
         large=(state.jobs["requested"] >= LARGE).astype(np.int64),
@@ -180,12 +180,12 @@ def tables_of(world: Holder, parameters: Floats, network: Floats | None = None) 
         base_free=numbers(pools),
         when=np.zeros((pools, width)),
         value=np.ones(pools),
-        mean=np.zeros(len(kind_worth)),
-        weight=np.zeros(len(kind_worth)),
-        head=np.zeros(len(kind_worth)),
-        kept_count=numbers(pools),
-        kept_start=np.zeros((pools, MOST_KEPT)),
-        kept_extra=numbers(pools, MOST_KEPT),
+        mean=np.zeros(len(kind_index)),
+        weight=np.zeros(len(kind_index)),
+        head=np.zeros(len(kind_index)),
+        reserved_count=numbers(pools),
+        reserved_start=np.zeros((pools, MAX_RESERVATIONS)),
+        reserved_extra=numbers(pools, MAX_RESERVATIONS),
         wanted=numbers(pools),
         rows=np.zeros((candidates, 9)),
         row_pools=numbers(candidates, sites),
@@ -200,8 +200,8 @@ def tables_of(world: Holder, parameters: Floats, network: Floats | None = None) 
         option_free=numbers(pools),
         waiting_until=np.zeros(jobs),
         refused=np.zeros(jobs),
-        question=np.zeros((MOST, COLUMNS), dtype=np.float32),
-        question_rows=numbers(MOST),
+        question=np.zeros((MAX_CANDIDATES, COLUMNS), dtype=np.float32),
+        question_rows=numbers(MAX_CANDIDATES),
         curve=np.zeros((0, 3)),
         **_of_runs(world, len(state.runs)),
     )
@@ -211,8 +211,8 @@ def _of_runs(world: Holder, runs: int) -> dict[str, Any]:
     """Arrays for so many running jobs; what they hold is found anew in each epoch."""
     state = world.state
     jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
-    options, orders = 3 * runs * pools + runs, MOST_LOOKED_AT + runs + 8
-    wide = max(options, runs * sites, jobs, pools, MOST) + 16
+    options, orders = 3 * runs * pools + runs, MAX_LOOKED_AT + runs + 8
+    wide = max(options, runs * sites, jobs, pools, MAX_CANDIDATES) + 16
 
     def numbers(*shape: int) -> Any:
         return np.zeros(shape, dtype=np.int64)

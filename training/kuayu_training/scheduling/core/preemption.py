@@ -14,7 +14,6 @@ from kuayu.scheduling.availability import EPOCH as EPOCH_SECONDS
 from kuayu.scheduling.throughput import STARTING, STORAGE
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE
 from kuayu_training.scheduling.core.availability import admits, release, take
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
@@ -41,6 +40,7 @@ from kuayu_training.scheduling.core.layout import (
     RUNS,
     STOP,
     WAITS,
+    compiled,
 )
 from kuayu_training.scheduling.core.scoring import score_of
 from kuayu_training.scheduling.core.snapshot import stage, undisturbed
@@ -91,20 +91,20 @@ def change(w, r, row, pool, devices):
     """
     job, was, has = r.row_of[row], r.row_pool[row], r.row_devices[row]
     j = w.jobs[job]
-    here, there, size = r.pool_site[was], r.pool_site[pool], j.checkpoint
+    source, target, size = r.pool_site[was], r.pool_site[pool], j.checkpoint
     then = devices or has
     staging = paid = moving = money = 0.0
     if pool != was:
         stage(w, r, j.data)
-        staging, paid = r.stage_seconds[j.data, there], r.stage_money[j.data, there]
+        staging, paid = r.stage_seconds[j.data, target], r.stage_money[j.data, target]
     speed = r.row_longer[row] / (r.row_longer[row] if then == has else longer(w, r, job, then))
-    speed *= r.worth[job, r.pool_type[pool]] / r.worth[job, r.pool_type[was]]
-    if here != there and size > 0.0:
-        moving = size * _BITS / r.available[here, there]
-        money = size * _BITS * r.tariff[here, there]
+    speed *= r.job_index[job, r.pool_type[pool]] / r.job_index[job, r.pool_type[was]]
+    if source != target and size > 0.0:
+        moving = size * _BITS / r.available[source, target]
+        money = size * _BITS * r.tariff[source, target]
     saves = saving(size, float(has))
     pause = saves + moving + staging + restart(size, float(then))
-    speed *= r.pace[there] / r.pace[here] if devices else 0.0
+    speed *= r.pace[target] / r.pace[source] if devices else 0.0
     return speed, saves, pause, money + paid
 
 
@@ -165,10 +165,17 @@ def find_options(w, r, was):
         r.row_longer,
         r.row_undisturbed,
     )
-    worth, kinds, sites, pace, available, tariff = r.worth, r.pool_type, r.pool_site, r.pace, r.available, r.tariff
+    job_index, kinds, sites, pace, available, tariff = (
+        r.job_index,
+        r.pool_type,
+        r.pool_site,
+        r.pace,
+        r.available,
+        r.tariff,
+    )
     stage_seconds, stage_money = r.stage_seconds, r.stage_money
     least_undisturbed, per_undisturbed = p[MIN_UNDISTURBED_SECONDS], p[MAX_PAUSE_PER_UNDISTURBED]
-    here, highest = sites[was], e.highest
+    source, highest = sites[was], e.highest
     for row in range(e.elsewhere):
         if row_pool[row] == was and of_use(w, r, row):
             rows[n] = row
@@ -196,30 +203,30 @@ def find_options(w, r, was):
             for pool in range(free.size):
                 if not ((devices < has) if pool == was else (devices > 0 and free[pool] >= devices)):
                     continue
-                index = worth[job, kinds[pool]]
+                index = job_index[job, kinds[pool]]
                 if not index > 0.0:
                     continue
-                there = sites[pool]
+                target = sites[pool]
                 staging = paid = moving = money = 0.0
                 if pool != was:
-                    staging, paid = stage_seconds[data, there], stage_money[data, there]
-                if here != there and checkpoint > 0.0:
-                    moving = checkpoint * _BITS / available[here, there]
-                    money = checkpoint * _BITS * tariff[here, there]
+                    staging, paid = stage_seconds[data, target], stage_money[data, target]
+                if source != target and checkpoint > 0.0:
+                    moving = checkpoint * _BITS / available[source, target]
+                    money = checkpoint * _BITS * tariff[source, target]
                 pause = saves + moving + staging + restarts
-                speed = ratio * (index / worth[job, kinds[was]])
-                speed *= pace[there] / pace[here] if devices else 0.0
+                speed = ratio * (index / job_index[job, kinds[was]])
+                speed *= pace[target] / pace[source] if devices else 0.0
                 if (
                     undisturbed_for >= least_undisturbed
                     and pause <= per_undisturbed * undisturbed_for
                     and (speed > 0.0 or devices == 0)
                     and isfinite(pause + (money + paid))
                 ):
-                    its = options[number]
-                    its.priority, its.row, its.pool, its.devices = j.priority, row, pool, devices
-                    its.left, its.freed = row_left[row], has - (devices if pool == was else 0)
-                    its.pause, its.slower = pause, max(1.0 - speed, 0.0)
-                    its.cost = cost_of(r, pause, money + paid)
+                    option = options[number]
+                    option.priority, option.row, option.pool, option.devices = j.priority, row, pool, devices
+                    option.left, option.freed = row_left[row], has - (devices if pool == was else 0)
+                    option.pause, option.slower = pause, max(1.0 - speed, 0.0)
+                    option.cost = cost_of(r, pause, money + paid)
                     number += 1
     e.options = number
     r.option_begin[was], r.option_count[was] = begin, number - begin
@@ -227,7 +234,7 @@ def find_options(w, r, was):
 
 @compiled
 def better(w, r, job, delay):
-    """The candidate that is better than the one chosen, if others make room for it, who are told to; none else."""
+    """The candidate that is better than the one chosen, if others are preempted for it, which they are; none else."""
     e, p = r.epoch[0], r.parameters
     if e.tries <= 0:
         return NONE
@@ -248,7 +255,7 @@ def better(w, r, job, delay):
                 place -= 1
             bounds[place], hopeful[place] = bound, row
             n += 1
-    found, start, lost, count = NONE, 0.0, 0.0, 0
+    best, start, lost, count = NONE, 0.0, 0.0, 0
     for place in range(n):
         if bounds[place] >= least:
             break
@@ -259,16 +266,16 @@ def better(w, r, job, delay):
             continue
         score = score_of(r, row, e.start, rows[row, CROWD] + e.lost)
         if score < least:
-            least, found, start, lost, count = score, row, e.start, e.lost, e.victims
+            least, best, start, lost, count = score, row, e.start, e.lost, e.victims
             for spot in range(count):
                 r.victims[spot], r.victim_devices[spot] = r.scratch[5, spot], r.scratch[6, spot]
-    if found == NONE:
+    if best == NONE:
         return NONE
-    rows[found, WAITS] = start
-    rows[found, CROWD] += lost
-    r.score[found] = least
+    rows[best, WAITS] = start
+    rows[best, CROWD] += lost
+    r.score[best] = least
     make(r, count, start)
-    return found
+    return best
 
 
 @compiled
@@ -293,29 +300,29 @@ def victims(w, r, job, pool, devices, seconds, delay):
     weight_of_lower = p[LOWER_PRIORITY_WEIGHT]
     n = sum_freed = 0
     for number in range(begin, begin + count):
-        its = options[number]
-        priority = its.priority
-        if gone[its.row] or (
+        option = options[number]
+        priority = option.priority
+        if gone[option.row] or (
             priority >= own
             and (
-                its.left < ratio * seconds
-                or its.pause > most_share * its.left
-                or (priority > own and its.pause > most_seconds)
-                or its.devices <= 0
+                option.left < ratio * seconds
+                or option.pause > most_share * option.left
+                or (priority > own and option.pause > most_seconds)
+                or option.devices <= 0
             )
         ):
             continue
-        stays = its.pool == pool
-        if not stays and its.devices > free[its.pool]:
+        stays = option.pool == pool
+        if not stays and option.devices > free[option.pool]:
             continue
-        part = min(more / its.freed, 1.0) if stays and its.devices > 0 else 1.0
-        others = 0.0 if stays else delay * value[its.pool] * its.devices * seconds
+        part = min(more / option.freed, 1.0) if stays and option.devices > 0 else 1.0
+        others = 0.0 if stays else delay * value[option.pool] * option.devices * seconds
         weight = weight_of_lower if priority < own else 1.0
-        its.lost = weight * (its.slower * part * seconds + its.cost) + others
+        option.lost = weight * (option.slower * part * seconds + option.cost) + others
         able[n] = number
-        per_device[n] = its.lost / min(its.freed, more)
+        per_device[n] = option.lost / min(option.freed, more)
         n += 1
-        sum_freed += its.freed
+        sum_freed += option.freed
     return sum_freed >= more and choose(w, r, job, pool, more, n, seconds, delay)
 
 
@@ -337,18 +344,18 @@ def choose(w, r, job, pool, more, n, seconds, delay):
         if best == NONE:
             return False
         per_device[best] = INF
-        its = options[able[best]]
-        if taken[its.row] == mark:
+        option = options[able[best]]
+        if taken[option.row] == mark:
             continue
-        if its.pool != pool:
-            wanted = used[its.pool] + its.devices
-            if not admits(r, its.pool, wanted, its.left):
+        if option.pool != pool:
+            wanted = used[option.pool] + option.devices
+            if not admits(r, option.pool, wanted, option.left):
                 continue
-            used[its.pool] = wanted
-        taken[its.row] = mark
+            used[option.pool] = wanted
+        taken[option.row] = mark
         chosen[count] = able[best]
         count += 1
-        more -= its.freed
+        more -= option.freed
     keep_beyond(w, r, job, pool, count, -more, seconds, delay)
     return True
 
@@ -361,27 +368,29 @@ def keep_beyond(w, r, job, pool, count, beyond, seconds, delay):
     """
     e, options, chosen, devices = r.epoch[0], r.options, r.scratch[5], r.scratch[6]
     for place in range(count - 1, -1, -1):
-        its = options[chosen[place]]
-        devices[place] = its.devices
-        if its.freed <= beyond:
-            beyond -= its.freed
+        option = options[chosen[place]]
+        devices[place] = option.devices
+        if option.freed <= beyond:
+            beyond -= option.freed
             devices[place] = NEVER
-        elif its.pool == pool and its.devices + beyond >= max(its.devices, w.jobs[r.row_of[its.row]].minimum):
+        elif option.pool == pool and option.devices + beyond >= max(
+            option.devices, w.jobs[r.row_of[option.row]].minimum
+        ):
             devices[place] += beyond
             beyond = 0
-    kept, lost, saves, own = 0, 0.0, 0.0, w.jobs[job].priority
+    remaining, lost, saves, own = 0, 0.0, 0.0, w.jobs[job].priority
     for place in range(count):
         if devices[place] == NEVER:
             continue
-        its = options[chosen[place]]
-        speed, its_saves, pause, money = change(w, r, its.row, its.pool, devices[place])
-        others = 0.0 if its.pool == pool else delay * r.value[its.pool] * its.devices * seconds
-        weight = r.parameters[LOWER_PRIORITY_WEIGHT] if its.priority < own else 1.0
+        option = options[chosen[place]]
+        speed, option_saves, pause, money = change(w, r, option.row, option.pool, devices[place])
+        others = 0.0 if option.pool == pool else delay * r.value[option.pool] * option.devices * seconds
+        weight = r.parameters[LOWER_PRIORITY_WEIGHT] if option.priority < own else 1.0
         lost += weight * (max(1.0 - speed, 0.0) * seconds + cost_of(r, pause, money)) + others
-        saves = max(saves, its_saves)
-        chosen[kept], devices[kept] = chosen[place], devices[place]
-        kept += 1
-    e.victims, e.lost = kept, lost
+        saves = max(saves, option_saves)
+        chosen[remaining], devices[remaining] = chosen[place], devices[place]
+        remaining += 1
+    e.victims, e.lost = remaining, lost
     e.start = max(EPOCH_SECONDS, ceil(saves / EPOCH_SECONDS) * EPOCH_SECONDS)
 
 
@@ -396,16 +405,16 @@ def add_move(r, job, pool, devices, stays, needed):
 
 @compiled
 def make(r, count, start):
-    """Those who make room go."""
+    """Those who are preempted go."""
     for place in range(count):
-        its, devices = r.options[r.victims[place]], r.victim_devices[place]
-        was = r.row_pool[its.row]
-        if its.pool != was:
-            take(r, its.pool, devices, its.left)
-        freed = r.row_devices[its.row] - (devices if its.pool == was else 0)
-        release(r, was, freed, its.left, start)
-        r.gone[its.row] = 1
-        add_move(r, r.row_of[its.row], its.pool, devices, its.pool == was, 1)
+        option, devices = r.options[r.victims[place]], r.victim_devices[place]
+        was = r.row_pool[option.row]
+        if option.pool != was:
+            take(r, option.pool, devices, option.left)
+        freed = r.row_devices[option.row] - (devices if option.pool == was else 0)
+        release(r, was, freed, option.left, start)
+        r.gone[option.row] = 1
+        add_move(r, r.row_of[option.row], option.pool, devices, option.pool == was, 1)
 
 
 @compiled
@@ -421,7 +430,7 @@ def order_move(r, job, pool, devices):
 
 @compiled
 def migrations(w, r):
-    """Jobs that make room, and those that go on with devices that nobody who waits is given, who gain most first."""
+    """Jobs that are preempted, and those that go on with devices that nobody who waits is given, most gain first."""
     e = r.epoch[0]
     spare = False
     for pool in range(r.free.size):
@@ -443,7 +452,7 @@ def migrate(w, r):
         free[pool] = r.free[pool]
     crowd = (e.waiting - e.starts + r.parameters[EXPECTED_ARRIVALS_SHARE] * e.running) / max(e.devices, 1)
     gone, row_of, row_pool, row_devices, row_left = r.gone, r.row_of, r.row_pool, r.row_devices, r.row_left
-    worth, kinds, sites, pace, records = r.worth, r.pool_type, r.pool_site, r.pace, w.jobs
+    job_index, kinds, sites, pace, records = r.job_index, r.pool_type, r.pool_site, r.pace, w.jobs
     undisturbed_for = r.row_undisturbed
     least_share, most_share = r.parameters[MIN_GAIN_SHARE], r.parameters[MAX_MIGRATION_PAUSE_SHARE]
     for size in range(2):
@@ -451,17 +460,20 @@ def migrate(w, r):
             if gone[row] or most_share * row_left[row] < STARTING or not bearable(r, undisturbed_for[row], STARTING):
                 continue
             job, own, has = row_of[row], row_pool[row], row_devices[row]
-            j, here = records[job], worth[row_of[row], kinds[row_pool[row]]] * pace[sites[row_pool[row]]]
+            j, current = records[job], job_index[row_of[row], kinds[row_pool[row]]] * pace[sites[row_pool[row]]]
             for pool in range(free.size):
-                index = worth[job, kinds[pool]]
+                index = job_index[job, kinds[pool]]
                 if free[pool] <= 0 or not index > 0.0:
                     continue
-                room = free[pool] + (has if pool == own else 0)
-                most = min(j.maximum, room)
-                many = most if size == 0 else min(j.requested, room)
+                capacity = free[pool] + (has if pool == own else 0)
+                most = min(j.maximum, capacity)
+                many = most if size == 0 else min(j.requested, capacity)
                 if many < j.minimum or (size == 1 and many == most) or (pool == own and many <= has):
                     continue
-                if many <= has and (index * pace[sites[pool]] - here) < 0.999 * least_share * index * pace[sites[pool]]:
+                if (
+                    many <= has
+                    and (index * pace[sites[pool]] - current) < 0.999 * least_share * index * pace[sites[pool]]
+                ):
                     continue  # no faster on no more devices, by more than rounding: it gains too little
                 gained, then = gain_of(w, r, row, pool, many, crowd)
                 if gained > 0.0:

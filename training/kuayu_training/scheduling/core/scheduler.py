@@ -9,7 +9,6 @@ from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
 from kuayu_training.scheduling.core import preemption
 from kuayu_training.scheduling.core.availability import book, keep, open_pools, show, take
 from kuayu_training.scheduling.core.candidates import may_start, rows_of
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     AGEING,
     AREA,
@@ -18,20 +17,21 @@ from kuayu_training.scheduling.core.layout import (
     CROWD,
     EAGER,
     GANG,
-    KEPT,
-    LEAST_LENGTH,
     LOOKED_AT,
+    MAX_LOOKED_AT,
     MAX_TRIES,
-    MOST_LOOKED_AT,
+    MIN_LENGTH,
     NO_QUESTION,
     PATIENCE,
     QUESTION,
+    RESERVATIONS,
     RUNS,
     START,
     WAITS,
+    compiled,
 )
 from kuayu_training.scheduling.core.network import set_constants
-from kuayu_training.scheduling.core.questions import pose, take_answer
+from kuayu_training.scheduling.core.observation import pose, take_answer
 from kuayu_training.scheduling.core.scoring import guarded, score_of, waiting_second
 from kuayu_training.scheduling.core.snapshot import take_stock, value_devices
 
@@ -55,18 +55,18 @@ def priority_order(w, r):
     e, now, p = r.epoch[0], w.clock[0].now, r.parameters
     pending, order, key, overdue, listed = w.pending, r.order, r.key, r.overdue, r.listed
     records, best, left, used = w.jobs, r.best, r.left, r.used
-    area, ageing, patience, least = p[AREA], p[AGEING], p[PATIENCE], p[LEAST_LENGTH]
+    area, ageing, patience, least = p[AREA], p[AGEING], p[PATIENCE], p[MIN_LENGTH]
     for place in range(e.waiting):
         job = pending[place]
-        asked = float(records[job].requested)
-        seconds = left[job] / max(asked * used[job], 1e-9) / max(best[job], 1e-9)
+        requested = float(records[job].requested)
+        seconds = left[job] / max(requested * used[job], 1e-9) / max(best[job], 1e-9)
         submitted = records[job].submitted - now
         overdue[job] = 1 if submitted + patience * max(seconds, least) < 0.0 else 0
         if overdue[job]:
             key[job] = submitted
         else:
             longer = 1.0 + ageing * -submitted / max(seconds, least)
-            key[job] = max(seconds, 1.0) * asked**area / longer
+            key[job] = max(seconds, 1.0) * requested**area / longer
         listed[job] += 2
     n = 0
     for place in range(e.ordered):
@@ -98,8 +98,8 @@ def delay_of(w, r, place):
     e = r.epoch[0]
     behind = e.waiting - 1.0 - place
     to_come = r.parameters[EAGER] * e.running
-    asked = float(w.jobs[r.order[place]].requested)
-    return (behind + to_come) / e.reachable / asked ** r.parameters[GANG]
+    requested = float(w.jobs[r.order[place]].requested)
+    return (behind + to_come) / e.reachable / requested ** r.parameters[GANG]
 
 
 @compiled
@@ -113,8 +113,8 @@ def begin(w, r):
     if r.network.size:
         set_constants(w, r)
     value_devices(w, r)
-    e.looked = min(e.ordered, int(p[LOOKED_AT if some_free(r) else BOOKED]), MOST_LOOKED_AT)
-    e.place = e.starts = e.waits = e.kept = 0
+    e.looked = min(e.ordered, int(p[LOOKED_AT if some_free(r) else BOOKED]), MAX_LOOKED_AT)
+    e.place = e.starts = e.waits = e.reserved = 0
     e.tries = int(p[MAX_TRIES])
     r.wanted[:] = 0
     e.decisions += 1
@@ -134,15 +134,15 @@ def fill(r):
     """How long candidates of a job wait, whether each could be taken now, and what each is worth."""
     when, rows, free, now, scores = r.when, r.rows, r.free, r.now, r.score
     pools, shares, counts = r.row_pools, r.row_shares, r.row_count
-    kept_count, kept_start, kept_extra = r.kept_count, r.kept_start, r.kept_extra
+    reserved_count, reserved_start, reserved_extra = r.reserved_count, r.reserved_start, r.reserved_extra
     second = waiting_second(r)
     for row in range(r.epoch[0].rows):
         seconds, able, latest = rows[row, BEGINS] + rows[row, RUNS], True, 0.0
         for place in range(counts[row]):
             pool, devices = pools[row, place], shares[row, place]
             able &= devices <= free[pool]
-            for spot in range(kept_count[pool]):
-                if seconds > kept_start[pool, spot] and devices > max(kept_extra[pool, spot], 0):
+            for spot in range(reserved_count[pool]):
+                if seconds > reserved_start[pool, spot] and devices > max(reserved_extra[pool, spot], 0):
                     able = False
             latest = max(latest, when[pool, devices - 1])
         now[row] = 1 if able else 0
@@ -209,7 +209,7 @@ def fits_somewhere(r):
 
 @compiled
 def settle(w, r, job):
-    """The job at hand starts, or waits for what it has chosen, unless others make room for something better."""
+    """The job at hand starts, or waits for what it has chosen, unless others are preempted for something better."""
     e, p = r.epoch[0], r.parameters
     better = preemption.better(w, r, job, delay_of(w, r, e.place))
     if better != NONE:
@@ -217,8 +217,8 @@ def settle(w, r, job):
     if e.chosen == NONE:
         return
     row = e.chosen
-    its, count = r.rows[row], r.row_count[row]
-    seconds = its[BEGINS] + its[RUNS]
+    features, count = r.rows[row], r.row_count[row]
+    seconds = features[BEGINS] + features[RUNS]
     if r.now[row]:
         order = e.orders
         r.order_kind[order], r.order_job[order], r.order_count[order] = START, job, count
@@ -233,11 +233,11 @@ def settle(w, r, job):
             e.waits += int(p[BOOKED])
         return
     e.waits += 1
-    start = its[WAITS]
-    if e.kept < p[KEPT] and start < INF:
+    start = features[WAITS]
+    if e.reserved < p[RESERVATIONS] and start < INF:
         for place in range(count):
             keep(r, r.row_pools[row, place], r.row_shares[row, place], start)
-        e.kept += 1
+        e.reserved += 1
     for place in range(count):
         pool, devices = r.row_pools[row, place], r.row_shares[row, place]
         book(r, pool, devices, start, seconds)

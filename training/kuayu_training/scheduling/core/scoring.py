@@ -4,7 +4,6 @@ from math import isfinite
 
 from kuayu.scheduling.scoring import MARGIN, TIE_BREAK_PER_SECOND
 from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
@@ -19,6 +18,7 @@ from kuayu_training.scheduling.core.layout import (
     WEIGHT_COMMUNICATION,
     WEIGHT_PERIOD,
     WEIGHT_UTILISATION,
+    compiled,
 )
 
 
@@ -58,26 +58,26 @@ def guarded(r, chosen):
     own = r.rows[chosen]
     ends, money = own[WAITS] + own[BEGINS] + own[RUNS], own[MOVING] + own[EXCHANGING]
     for row in range(r.epoch[0].rows):
-        its = r.rows[row]
-        its_ends, its_money = its[WAITS] + its[BEGINS] + its[RUNS], its[MOVING] + its[EXCHANGING]
-        if not isfinite(its_ends):
+        other = r.rows[row]
+        other_ends, other_money = other[WAITS] + other[BEGINS] + other[RUNS], other[MOVING] + other[EXCHANGING]
+        if not isfinite(other_ends):
             continue
         no_worse = (
-            its_ends <= ends
-            and its_money <= money
-            and its[WAITS] <= own[WAITS]
-            and its[CROWD] <= own[CROWD]
-            and its[LOST] <= own[LOST]
+            other_ends <= ends
+            and other_money <= money
+            and other[WAITS] <= own[WAITS]
+            and other[CROWD] <= own[CROWD]
+            and other[LOST] <= own[LOST]
         )
         better = (
-            its_ends < (1.0 - MARGIN) * ends
-            or its_money < (1.0 - MARGIN) * money
-            or its[WAITS] < (1.0 - MARGIN) * own[WAITS]
-            or its[CROWD] < (1.0 - MARGIN) * own[CROWD]
-            or its[LOST] < (1.0 - MARGIN) * own[LOST]
+            other_ends < (1.0 - MARGIN) * ends
+            or other_money < (1.0 - MARGIN) * money
+            or other[WAITS] < (1.0 - MARGIN) * own[WAITS]
+            or other[CROWD] < (1.0 - MARGIN) * own[CROWD]
+            or other[LOST] < (1.0 - MARGIN) * own[LOST]
         )
         if no_worse and better:
-            score = score_of(r, row, its[WAITS], its[CROWD])
+            score = score_of(r, row, other[WAITS], other[CROWD])
             if best == NONE or score < least:
                 best, least = row, score
     return chosen if best == NONE else best

@@ -14,8 +14,7 @@ from kuayu.scheduling.state import MAX_WEIGHT, MIN_VALUE
 from kuayu.scheduling.throughput import PRIOR
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, RUNNING, SAVING
 from kuayu_conformance.testbed.scheduling.core.network import hopes
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import LEVELS
+from kuayu_training.scheduling.core.layout import LEVELS, compiled
 from kuayu_training.scheduling.core.throughput import fast
 
 _BITS = 8.0
@@ -52,9 +51,9 @@ def reports(w, r):
         site = sites[p.site]
         working, left = (p.cut_working, p.cut_free) if site.cut else (p.working, p.free)
         if site.claim != 1.0:
-            held = working - left
+            in_use = working - left
             working = int(np.rint(working * site.claim))
-            left = max(working - held, 0)
+            left = max(working - in_use, 0)
         devices[pool], free[pool] = working, left
         total += working
         width = max(width, working)
@@ -120,13 +119,13 @@ def jobs(w, r):
     used, measured, finished, left, now = r.used, r.measured, r.done, r.left, c.now
     n, run = 0, c.first
     while run != NONE:
-        its = runs[run]
-        job = its.job
+        record = runs[run]
+        job = record.job
         j = records[job]
         running[n] = job
         steps = j.rate > 0.0 or j.phase == RUNNING
-        saving[n] = 1 if j.phase == SAVING and its.then_count == 0 and not steps else 0
-        mode[n] = its.then_split if its.then_count and not steps else its.split
+        saving[n] = 1 if j.phase == SAVING and record.then_count == 0 and not steps else 0
+        mode[n] = record.then_split if record.then_count and not steps else record.split
         if steps and not measured[job]:
             used[job], measured[job] = j.known_used, 1
         rate[n] = j.rate if steps else nan
@@ -136,7 +135,7 @@ def jobs(w, r):
         finished[job] = done
         left[job] = left_of(j.stated * used[job] * j.requested, done)
         n += 1
-        run = its.after
+        run = record.after
     e.running = n
     pending = w.pending
     for place in range(c.pending):
@@ -155,23 +154,23 @@ def holdings(w, r):
     run_pools, run_devices, then_pools, then_devices = w.run_pools, w.run_devices, w.then_pools, w.then_devices
     n, number, run = 0, 0, c.first
     while run != NONE:
-        its = runs[run]
-        moved = its.then_count and not (records[its.job].rate > 0.0 or records[its.job].phase == RUNNING)
-        shares = its.then_count if moved else its.count
+        record = runs[run]
+        moved = record.then_count and not (records[record.job].rate > 0.0 or records[record.job].phase == RUNNING)
+        shares = record.then_count if moved else record.count
         first[n], count[n] = number, shares
         for place in range(shares):
             owner[number] = n
             pools[number] = then_pools[run, place] if moved else run_pools[run, place]
             devices[number] = then_devices[run, place] if moved else run_devices[run, place]
             if ready[n] > 0.0:
-                data, site = records[its.job].data, sites[pools[number]]
+                data, site = records[record.job].data, sites[pools[number]]
                 if coming_of[data] != stamp:
                     coming_of[data] = stamp
                     coming[data, :] = INF
                 coming[data, site] = min(coming[data, site], ready[n])
             number += 1
         n += 1
-        run = its.after
+        run = record.after
     e.shares = number
 
 
@@ -198,17 +197,17 @@ def trust(w, r):
     e, records = r.epoch[0], w.jobs
     reach, free, reported, devices, sites, kinds = r.reach, r.free, r.reported, r.devices, r.pool_site, r.pool_type
     base_free = r.base_free
-    pools, held, pace, weighed = r.share_pool, r.share_devices, r.pace, r.levels[0]
+    pools, share_devices, pace, weighed = r.share_pool, r.share_devices, r.pace, r.levels[0]
     taken, counts, shares, firsts, several = r.scratch[0], r.scratch[1], e.shares, r.share_first, r.share_count
     running, rates, readies, saving, ends = r.running, r.rate, r.ready, r.saving, r.ends
-    used, measured, worths, left = r.used, r.measured, r.worth, r.left
+    used, measured, job_index, left = r.used, r.measured, r.job_index, r.left
     for pool in range(free.size):
         taken[pool] = 0
     for number in range(shares):
-        taken[pools[number]] += held[number]
+        taken[pools[number]] += share_devices[number]
     for pool in range(free.size):
-        its = min(reported[pool], max(devices[pool] - taken[pool], 0))
-        free[pool] = base_free[pool] = its if reach[sites[pool]] else 0
+        available = min(reported[pool], max(devices[pool] - taken[pool], 0))
+        free[pool] = base_free[pool] = available if reach[sites[pool]] else 0
     for site in range(reach.size):
         weighed[site], counts[site] = 0.0, 0
     for n in range(e.running):
@@ -216,17 +215,19 @@ def trust(w, r):
         j, number = records[job], firsts[n]
         if several[n] == 1 and measured[job] and rates[n] > 0.0 and readies[n] == 0.0:
             pool = pools[number]
-            paper = fast(float(held[number]), worths[job, kinds[pool]], j.requested, j.maximum, j.serial, used[job])
+            paper = fast(
+                float(share_devices[number]), job_index[job, kinds[pool]], j.requested, j.maximum, j.serial, used[job]
+            )
             ratio = rates[n] / paper if paper > 0.0 else 1.0
             weighed[sites[pool]] += min(max(ratio, SLOWEST), 1.0 / SLOWEST)
             counts[sites[pool]] += 1
         rate = rates[n]
         if not isfinite(rate):
-            total, worth = 0, 0.0
+            total, compute = 0, 0.0
             for place in range(number, number + several[n]):
-                total += held[place]
-                worth += worths[job, kinds[pools[place]]] * held[place]
-            rate = worth / max(float(total), 1.0) * min(float(total), used[job] * j.requested)
+                total += share_devices[place]
+                compute += job_index[job, kinds[pools[place]]] * share_devices[place]
+            rate = compute / max(float(total), 1.0) * min(float(total), used[job] * j.requested)
         seconds = left[job] / rate if rate > 0.0 else INF
         ready = readies[n] if isfinite(readies[n]) else 0.0
         ends[n] = ready if saving[n] else ready + seconds
@@ -241,15 +242,15 @@ def stage(w, r, data):
     if r.staged[data] == stamp:
         return
     r.staged[data] = stamp
-    its, now = w.datasets[data], w.clock[0].now
+    dataset, now = w.datasets[data], w.clock[0].now
     copies, available, tariff, trips = w.copies, r.available, r.tariff, w.round_trip
     seconds, money, sites = r.stage_seconds, r.stage_money, w.sites.size
-    bits = its.size * _BITS
+    bits = dataset.size * _BITS
     for target in range(sites):
         took, cost = INF, INF
         if copies[data, target] >= now:
             took = cost = 0.0
-        elif not its.pinned:
+        elif not dataset.pinned:
             most, best = -1.0, NONE
             for source in range(sites):
                 if copies[data, source] >= now and available[source, target] > most:
@@ -320,20 +321,20 @@ def value_devices(w, r):
     if e.valued:
         return
     e.valued = 1
-    worth, mean, devices, kinds, value = r.kind_worth, r.mean, r.devices, r.pool_type, r.value
+    kind_index, mean, devices, kinds, value = r.kind_index, r.mean, r.devices, r.pool_type, r.value
     weight, left, kind, sorted_left = r.weight, r.left, r.kind, r.levels[1]
     for number in range(mean.size):
-        total, there = 0.0, 0
+        total, count = 0.0, 0
         for pool in range(devices.size):
-            its = worth[number, kinds[pool]]
-            total += its * devices[pool]
-            there += devices[pool] if its > 0.0 else 0
-        mean[number] = total / max(there, 1)
+            index = kind_index[number, kinds[pool]]
+            total += index * devices[pool]
+            count += devices[pool] if index > 0.0 else 0
+        mean[number] = total / max(count, 1)
         weight[number] = 0.0
         r.head[number] = 0.0
         if mean[number] > 0.0:
             for pool in range(devices.size):
-                if worth[number, kinds[pool]] > 0.0:
+                if kind_index[number, kinds[pool]] > 0.0:
                     r.head[number] = 1.0
     n, pending, running = 0, w.pending, r.running
     for place in range(e.waiting):
@@ -354,15 +355,15 @@ def value_devices(w, r):
     for place in range(e.waiting + e.running):
         job = pending[place] if place < e.waiting else running[place - e.waiting]
         if r.head[kind[job]] > 0.0:
-            its = min(left[job], most) + MIN_VALUE
-            weight[kind[job]] += its
-            total += its
+            work = min(left[job], most) + MIN_VALUE
+            weight[kind[job]] += work
+            total += work
     for pool in range(value.size):
-        found = 0.0
+        relative = 0.0
         for number in range(mean.size):
             if weight[number] > 0.0:
-                found += worth[number, kinds[pool]] / mean[number] * weight[number]
-        value[pool] = max(found / total, MIN_VALUE)
+                relative += kind_index[number, kinds[pool]] / mean[number] * weight[number]
+        value[pool] = max(relative / total, MIN_VALUE)
 
 
 @compiled

@@ -4,7 +4,7 @@ from math import isfinite
 
 from kuayu.scheduling.throughput import BITS, MICRO_BATCHES, OVERLAP, STARTING, STORAGE
 from kuayu_conformance.testbed.scheduling.core.layout import INF, PERIODIC, PIPELINE
-from kuayu_training.scheduling.core.handle import compiled
+from kuayu_training.scheduling.core.layout import compiled
 
 
 @compiled
@@ -16,9 +16,9 @@ def gain(devices, serial):
 @compiled
 def fast(devices, index, requested, maximum, serial, used):
     """Work a second of devices that wait for no network."""
-    held = min(devices, float(maximum))
+    usable = min(devices, float(maximum))
     busy = used * requested
-    useful = min(held, used * max(held, float(requested)))
+    useful = min(usable, used * max(usable, float(requested)))
     return index * busy * gain(useful, serial) / gain(busy, serial)
 
 
@@ -35,10 +35,10 @@ def saving(checkpoint, writers):
 
 
 @compiled
-def longer_of(used, asked, devices, serial):
+def longer_of(used, requested, devices, serial):
     """How many times as long a job takes that keeps such a share busy."""
-    busy = used * asked
-    return gain(busy, serial) / gain(min(devices, used * max(devices, asked)), serial)
+    busy = used * requested
+    return gain(busy, serial) / gain(min(devices, used * max(devices, requested)), serial)
 
 
 @compiled
@@ -55,15 +55,15 @@ def longer_unknown(chances, profile, requested, maximum, serial, devices):
     """The same of a job of which it is not known how many devices it keeps busy."""
     if devices == requested:
         return 1.0
-    asked, its = float(requested), min(float(devices), float(maximum))
-    a = longer_of(0.0625, asked, its, serial) * chances[profile, 0]
-    b = longer_of(0.1875, asked, its, serial) * chances[profile, 1]
-    c = longer_of(0.3125, asked, its, serial) * chances[profile, 2]
-    d = longer_of(0.4375, asked, its, serial) * chances[profile, 3]
-    e = longer_of(0.5625, asked, its, serial) * chances[profile, 4]
-    f = longer_of(0.6875, asked, its, serial) * chances[profile, 5]
-    g = longer_of(0.8125, asked, its, serial) * chances[profile, 6]
-    h = longer_of(0.9375, asked, its, serial) * chances[profile, 7]
+    wanted, usable = float(requested), min(float(devices), float(maximum))
+    a = longer_of(0.0625, wanted, usable, serial) * chances[profile, 0]
+    b = longer_of(0.1875, wanted, usable, serial) * chances[profile, 1]
+    c = longer_of(0.3125, wanted, usable, serial) * chances[profile, 2]
+    d = longer_of(0.4375, wanted, usable, serial) * chances[profile, 3]
+    e = longer_of(0.5625, wanted, usable, serial) * chances[profile, 4]
+    f = longer_of(0.6875, wanted, usable, serial) * chances[profile, 5]
+    g = longer_of(0.8125, wanted, usable, serial) * chances[profile, 6]
+    h = longer_of(0.9375, wanted, usable, serial) * chances[profile, 7]
     return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 

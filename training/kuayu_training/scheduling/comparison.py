@@ -21,7 +21,7 @@ HOUR, MILLION = 3_600.0, 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PolicyComparison:
     """How policies did in windows of a kind.
 
     Attributes:
@@ -45,7 +45,7 @@ class Compared:
     most: Mapping[str, list[float]]
 
 
-def compared(kind: str, windows: Sequence[Mapping[str, Figures]]) -> Compared:
+def compared(kind: str, windows: Sequence[Mapping[str, Figures]]) -> PolicyComparison:
     """Sums, ratios and bounds of windows that each policy played; one policy is the ``rule``.
 
     Raises:
@@ -54,16 +54,16 @@ def compared(kind: str, windows: Sequence[Mapping[str, Figures]]) -> Compared:
     if len(windows) < 2:
         raise ValueError("two windows at least can be compared, since a bound is wanted")
     names = list(windows[0])
-    total = {name: Figures.total([each[name] for each in windows]) for name in names}
+    total = {name: Figures.total([window[name] for window in windows]) for name in names}
     jobs = total[RULE].jobs
     ratios = {name: _ratios(windows, name) for name in names if name != RULE}
-    return Compared(
+    return PolicyComparison(
         kind,
         len(windows),
         [int(count) for count in jobs],
-        round(max(float((each.imputed / np.maximum(each.seconds, 1.0)).max()) for each in total.values()), 4),
-        {name: np.round(each.seconds / np.maximum(jobs, 1.0) / HOUR, 3).tolist() for name, each in total.items()},
-        {name: round(MILLION * each.money / max(each.work, 1.0), 2) for name, each in total.items()},
+        round(max(float((figures.imputed / np.maximum(figures.seconds, 1.0)).max()) for figures in total.values()), 4),
+        {name: np.round(figures.seconds / np.maximum(jobs, 1.0) / HOUR, 3).tolist() for name, figures in total.items()},
+        {name: round(MILLION * figures.money / max(figures.work, 1.0), 2) for name, figures in total.items()},
         {name: np.round(over, 4).tolist() for name, (over, _) in ratios.items()},
         {name: np.round(most, 4).tolist() for name, (_, most) in ratios.items()},
     )
@@ -80,5 +80,5 @@ def _ratios(windows: Sequence[Mapping[str, Figures]], name: str) -> tuple[Floats
 
 
 def _over(windows: Sequence[Mapping[str, Figures]], name: str) -> Floats:
-    mine, its = (Figures.total([each[which] for each in windows]) for which in (name, RULE))
-    return mine.over(its)
+    mine, theirs = (Figures.total([window[which] for window in windows]) for which in (name, RULE))
+    return mine.over(theirs)

@@ -15,7 +15,7 @@ import xgboost
 
 from kuayu.forecast.requests import Floats, Whole
 from kuayu.forecast.series import DAY, Past
-from kuayu_training.forecast.fitting import FIRST, MOST, SEED
+from kuayu_training.forecast.fitting import FIRST, MAX_MOVE, SEED
 from kuayu_training.forecast.sources import MINUTE, Source
 
 THIN, THIN_VALUES = 10, 288
@@ -39,26 +39,26 @@ class Boosting:
     """Gradient boosting on the same features, fitted to the first half of every source.
 
     Args:
-        found: Sources.
+        datasets: Sources.
         ahead: Horizons, in minutes.
     """
 
-    def __init__(self, found: Sequence[Source], ahead: Sequence[int]) -> None:
+    def __init__(self, datasets: Sequence[Source], ahead: Sequence[int]) -> None:
         chance = np.random.default_rng(SEED)
         self._models = {}
         for minutes in ahead:
             seen, moved = [], []
-            for source in found:
+            for source in datasets:
                 past = Past(source.values[:, : source.values.shape[1] // 2], MINUTE)
                 origins = chance.choice(np.arange(FIRST, past.length - minutes), 2000)
                 features, scale = past.features(minutes, origins)
                 seen.append(features.reshape(-1, features.shape[2]))
                 change = (past.values[:, origins + minutes] - past.values[:, origins]) / scale
-                moved.append(np.clip(change, -MOST, MOST).ravel())
+                moved.append(np.clip(change, -MAX_MOVE, MAX_MOVE).ravel())
             data = xgboost.DMatrix(np.concatenate(seen), np.concatenate(moved), nthread=1)
             self._models[minutes] = xgboost.train(TREES, data, ROUNDS)
 
-    def told(self, values: Floats, minutes: int) -> Floats:
+    def predict(self, values: Floats, minutes: int) -> Floats:
         """Forecasts from values of S × L, S."""
         past = Past(values, MINUTE)
         features, scale = past.features(minutes, np.array([past.length - 1]))
@@ -83,8 +83,8 @@ def automatic_at(values: Floats, steps: Whole) -> Mapping[str, Floats]:
     if find_spec("statsforecast") is None:
         return {}
     models = import_module("statsforecast.models")
-    made = {"AutoARIMA": models.AutoARIMA, "AutoETS": models.AutoETS}
-    return {name: np.stack([_automatic(make, row, steps) for row in values]) for name, make in made.items()}
+    factories = {"AutoARIMA": models.AutoARIMA, "AutoETS": models.AutoETS}
+    return {name: np.stack([_automatic(make, row, steps) for row in values]) for name, make in factories.items()}
 
 
 def _automatic(make: Any, row: Floats, steps: Whole) -> Floats:
@@ -93,5 +93,5 @@ def _automatic(make: Any, row: Floats, steps: Whole) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mean = make(season_length=1).forecast(y=row.copy(), h=int(steps.max()))["mean"]
-    told: Floats = np.maximum(np.nan_to_num(mean[steps - 1], nan=row[-1]), 0.0)
-    return told
+    predicted: Floats = np.maximum(np.nan_to_num(mean[steps - 1], nan=row[-1]), 0.0)
+    return predicted

@@ -21,18 +21,18 @@ ALIKE = 0.02
 
 
 @dataclass(frozen=True)
-class Judged:
+class CrossValidation:
     """Runs whose times were predicted by a law that had not seen their group.
 
     Attributes:
         runs: The runs.
         predicted: Seconds of a step, N.
-        yardstick: 6·P·tokens at the constant utilisation of the other groups, N.
+        baseline: 6·P·tokens at the constant utilisation of the other groups, N.
     """
 
     runs: Sequence[Run]
     predicted: Floats
-    yardstick: Floats
+    baseline: Floats
 
     @property
     def measured(self) -> Floats:
@@ -45,22 +45,22 @@ def table(runs: Sequence[Run]) -> Terms:
     return joined([terms(run.structure, run.layouts, run.hardware) for run in runs])
 
 
-def leave_out(runs: Sequence[Run], group: Callable[[Run], str]) -> Judged:
+def leave_out(runs: Sequence[Run], group: Callable[[Run], str]) -> CrossValidation:
     """Predict every group of runs by the law and what the runs of all others teach."""
     usable = timed(runs)
     needed, names = table(usable), np.array([group(run) for run in usable])
     sources = np.array([run.source for run in usable])
     measured = np.array([run.seconds for run in usable], dtype=float)
     ideal = np.array([_flops_at_peak(run) for run in usable])
-    predicted, yardstick = np.zeros(len(usable)), np.zeros(len(usable))
+    predicted, baseline = np.zeros(len(usable)), np.zeros(len(usable))
     trainings = [Training(run.structure, run.strategy, run.hardware) for run in usable]
     for name in dict.fromkeys(names.tolist()):
         out, rest = np.flatnonzero(names == name), np.flatnonzero(names != name)
-        made = learn([trainings[row] for row in rest], chosen(needed, rest), measured[rest], sources[rest].tolist())
-        slower = made.slower([trainings[row] for row in out])
+        model = learn([trainings[row] for row in rest], chosen(needed, rest), measured[rest], sources[rest].tolist())
+        slower = model.slower([trainings[row] for row in out])
         predicted[out] = times(chosen(needed, out), PRIOR).step * slower
-        yardstick[out] = ideal[out] / _usual((ideal / measured)[rest], sources[rest])
-    return Judged(usable, predicted, yardstick)
+        baseline[out] = ideal[out] / _usual((ideal / measured)[rest], sources[rest])
+    return CrossValidation(usable, predicted, baseline)
 
 
 def by_prior(runs: Sequence[Run], efficiency: Efficiency = PRIOR) -> Floats:
@@ -79,13 +79,13 @@ def layout_key(run: Run) -> Hashable:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankingScore:
     """How well layouts of one model on one machine were ranked.
 
     Attributes:
         name: Source, model and devices.
         layouts: Different layouts.
-        tau: Kendall's τ-b of time per token, predicted against measured; nought where all are predicted alike.
+        tau: Kendall's τ-b of time per token, predicted against measured; zero where all are predicted alike.
         right: Pairs in the right order, among those that differ by more than ALIKE; predicted alike, half a pair.
         pairs: Such pairs.
         regret: Time of the layout predicted fastest over that of the fastest, less one.
@@ -99,12 +99,12 @@ class Ranked:
     regret: float
 
 
-def ranked(runs: Sequence[Run], predicted: Floats, least: int = 2) -> list[Ranked]:
+def ranked(runs: Sequence[Run], predicted: Floats, least: int = 2) -> list[RankingScore]:
     """Rankings of all groups with at least so many different layouts; equal layouts count once, by their median."""
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for place, run in enumerate(runs):
         groups[layout_key(run)].append(place)
-    found = []
+    rankings = []
     for places in groups.values():
         alike: dict[Hashable, list[int]] = defaultdict(list)
         for place in places:
@@ -114,12 +114,12 @@ def ranked(runs: Sequence[Run], predicted: Floats, least: int = 2) -> list[Ranke
         batches = [runs[some[0]].strategy.global_batch for some in alike.values()]
         seconds = np.array([np.median([runs[place].seconds for place in some]) for some in alike.values()]) / batches
         guessed = np.array([np.median(predicted[some]) for some in alike.values()]) / batches
-        found.append(_ranked(runs[places[0]], seconds, guessed))
-    return found
+        rankings.append(_ranked(runs[places[0]], seconds, guessed))
+    return rankings
 
 
 @dataclass(frozen=True)
-class Remembered:
+class MemoryScore:
     """Memory, predicted against reported.
 
     Attributes:
@@ -143,40 +143,40 @@ class Remembered:
     by_source: dict[str, tuple[int, int]]
 
 
-def remembered(runs: Sequence[Run]) -> Remembered:
+def remembered(runs: Sequence[Run]) -> MemoryScore:
     """Memory of runs. Nothing of the law of memory is fitted."""
     bytes_of = np.array([float(memory(run.structure, run.layouts).total[0]) for run in runs])
-    room = np.array([run.hardware.memory for run in runs])
-    told = [place for place, run in enumerate(runs) if run.memory is not None]
+    capacity = np.array([run.hardware.memory for run in runs])
+    reported = [place for place, run in enumerate(runs) if run.memory is not None]
     failed = np.array([run.out_of_memory for run in runs])
     fits: dict[str, tuple[int, int]] = {}
     for run, needed in zip(runs, bytes_of, strict=True):
         ran, admitted = fits.get(run.source, (0, 0))
         if not run.out_of_memory:
             fits[run.source] = ran + 1, admitted + int(needed <= run.hardware.memory)
-    return Remembered(
-        rows=np.array([runs[place].row for place in told]),
-        predicted=bytes_of[told],
-        reported=np.array([runs[place].memory for place in told], dtype=float),
+    return MemoryScore(
+        rows=np.array([runs[place].row for place in reported]),
+        predicted=bytes_of[reported],
+        reported=np.array([runs[place].memory for place in reported], dtype=float),
         failures=int(failed.sum()),
-        foreseen=int((failed & (bytes_of > room)).sum()),
+        foreseen=int((failed & (bytes_of > capacity)).sum()),
         fits=int((~failed).sum()),
-        admitted=int((~failed & (bytes_of <= room)).sum()),
+        admitted=int((~failed & (bytes_of <= capacity)).sum()),
         by_source=fits,
     )
 
 
-def _ranked(run: Run, seconds: Floats, guessed: Floats) -> Ranked:
+def _ranked(run: Run, seconds: Floats, guessed: Floats) -> RankingScore:
     first, second = np.triu_indices(len(seconds), 1)
-    real, told = np.log(seconds[first] / seconds[second]), np.log(guessed[first] / guessed[second])
+    real, predicted = np.log(seconds[first] / seconds[second]), np.log(guessed[first] / guessed[second])
     clear = np.abs(real) > np.log1p(ALIKE)
     what = f"{run.strategy.devices} × {run.hardware.name}, {run.strategy.precision}"
     name = f"{run.source} {run.session}: {run.model}, {what}"
-    return Ranked(
+    return RankingScore(
         name=f"{name}, sequence {run.structure.sequence}",
         layouts=len(seconds),
         tau=float(np.nan_to_num(kendalltau(guessed, seconds).statistic)),
-        right=float((clear * (0.5 + 0.5 * np.sign(real * told))).sum()),
+        right=float((clear * (0.5 + 0.5 * np.sign(real * predicted))).sum()),
         pairs=int(clear.sum()),
         regret=float(seconds[np.argmin(guessed)] / seconds.min() - 1),
     )

@@ -1,17 +1,21 @@
-"""Forecasts of the last quarter of every source, which nothing was fitted to, beside those of rivals."""
+"""Forecasts of the last quarter of every source, which nothing was fitted to, beside those of baselines.
+
+Figures of them are JSON (:func:`figures`) and tables (:func:`tables`).
+"""
 
 import datetime as dt
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.table import Table
 
 from kuayu.forecast.forecasting import forecast
 from kuayu.forecast.requests import Floats, Whole
+from kuayu_training.forecast.baselines import Boosting, automatic, seasonal
 from kuayu_training.forecast.jobs import Jobs, Teller
-from kuayu_training.forecast.rivals import Boosting, automatic, seasonal
 from kuayu_training.forecast.sources import MINUTE, Source
 
 if TYPE_CHECKING:
@@ -25,7 +29,7 @@ LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
 MIDDLE = 3
 
 SEEN = 2000
-"""Values of a series that are told."""
+"""Values of a series that are shown to a method."""
 
 BLOCK = 1440
 """Minutes that are drawn together by the bootstrap: a day."""
@@ -41,14 +45,14 @@ _ORIGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True)
-class Judged:
+class Backtest:
     """Forecasts of one source by one method.
 
     Attributes:
         source: Name of the source.
         method: Name of the method.
         origins: Minutes from which it was forecast, N.
-        told: Medians, N × D × T.
+        predicted: Medians, N × D × T.
         real: What came, N × D × T.
         last: Last values, N × D × T.
         quantiles: At LEVELS, N × D × T × Q; nothing where a method tells none.
@@ -57,7 +61,7 @@ class Judged:
     source: str
     method: str
     origins: Whole
-    told: Floats
+    predicted: Floats
     real: Floats
     last: Floats
     quantiles: Floats | None = None
@@ -69,28 +73,31 @@ def origins(source: Source, count: int) -> Whole:
     return np.linspace(length * 3 // 4, length - 1 - max(AHEAD), count).astype(np.int64)
 
 
-def judge(source: Source, count: int, boosting: Boosting) -> list[Judged]:
-    """Our forecasts without jobs, and those of the rivals that are quick."""
+def judge(source: Source, count: int, boosting: Boosting) -> list[Backtest]:
+    """Our forecasts without jobs, and those of the baselines that are quick."""
     return [
         _hybrid(source, origins(source, count), "history", None, None),
-        _rival(source, origins(source, count), "seasonal naive", lambda seen: _each(seasonal, seen)),
-        _rival(source, origins(source, count), "boosting", lambda seen: _each(boosting.told, seen)),
+        _by_baseline(source, origins(source, count), "seasonal naive", lambda seen: _at_horizons(seasonal, seen)),
+        _by_baseline(source, origins(source, count), "boosting", lambda seen: _at_horizons(boosting.predict, seen)),
     ]
 
 
-def judge_jobs(source: Source, jobs: Jobs, tellers: Mapping[str, Teller], count: int) -> list[Judged]:
+def judge_jobs(source: Source, jobs: Jobs, tellers: Mapping[str, Teller], count: int) -> list[Backtest]:
     """Our forecasts with the jobs that are there at each instant, and by the first teller also with those to come."""
     tried = origins(source, count)
     first, teller = next(iter(tellers.items()))
-    made = [_hybrid(source, tried, name, jobs, each) for name, each in tellers.items()]
-    return [*made, _hybrid(source, tried, f"{first}, arrivals announced", jobs, teller, ANNOUNCED)]
+    backtests = [_hybrid(source, tried, name, jobs, other) for name, other in tellers.items()]
+    return [*backtests, _hybrid(source, tried, f"{first}, arrivals announced", jobs, teller, ANNOUNCED)]
 
 
-def judge_slow(source: Source, count: int) -> list[Judged]:
+def judge_slow(source: Source, count: int) -> list[Backtest]:
     """AutoARIMA and AutoETS, where they are installed."""
     tried = origins(source, count)
-    made = [automatic(_seen(source, one), AHEAD) for one in tried.tolist()]
-    return [_judged(source, tried, name, np.stack([each[name] for each in made])) for name in made[0]]
+    predictions = [automatic(_seen(source, one), AHEAD) for one in tried.tolist()]
+    return [
+        _judged(source, tried, name, np.stack([prediction[name] for prediction in predictions]))
+        for name in predictions[0]
+    ]
 
 
 def request_at(
@@ -113,7 +120,7 @@ def request_at(
     """
     now = source.offset + MINUTE * (minute + 1) - 0.001
     begin = _instant(source.offset + MINUTE * (minute - SEEN + 1))
-    made: documents.ForecastRequest = {
+    request: documents.ForecastRequest = {
         "revision": {"epoch": "judging", "number": minute},
         "now": _instant(now),
         "horizons": [MINUTE * one for one in AHEAD],
@@ -132,23 +139,23 @@ def request_at(
     }
     if jobs is not None and teller is not None:
         coming = np.flatnonzero((now < jobs.came) & (jobs.came <= now + announced))
-        made["jobs"] = [_job(source, jobs, teller, one) for one in jobs.at(now).tolist()]
-        made["jobs"] += [_job(source, jobs, teller, one, runs=False) for one in coming.tolist()]
+        request["jobs"] = [_job(source, jobs, teller, one) for one in jobs.at(now).tolist()]
+        request["jobs"] += [_job(source, jobs, teller, one, runs=False) for one in coming.tolist()]
         ends = jobs.came + jobs.lasts
         gone = np.flatnonzero((now - ended < ends) & (ends <= now)).tolist()
         over = [_job(source, jobs, teller, one) | {"ended_at": _instant(float(ends[one]))} for one in gone]
-        made["jobs"] += over
-    return made
+        request["jobs"] += over
+    return request
 
 
-def waped(judged: Judged) -> Floats:
+def waped(judged: Backtest) -> Floats:
     """Sum of errors over sum of values of each domain, D × T; not a number where nothing was needed."""
     needed = judged.real.sum(axis=0)
-    errors = np.abs(judged.told - judged.real).sum(axis=0)
+    errors = np.abs(judged.predicted - judged.real).sum(axis=0)
     return np.where(needed > 0, errors / np.maximum(needed, 1e-9), np.nan)
 
 
-def skills(judged: Judged, place: int) -> tuple[Floats, float, float, float]:
+def skills(judged: Backtest, place: int) -> tuple[Floats, float, float, float]:
     """One less the error over that of the last value.
 
     Args:
@@ -159,29 +166,29 @@ def skills(judged: Judged, place: int) -> tuple[Floats, float, float, float]:
         By domain, D, those left out where the last value never misses; the median of them, and its interval of 90 %
         from drawing whole days with replacement.
     """
-    mine = np.abs(judged.told - judged.real)[:, :, place]
+    mine = np.abs(judged.predicted - judged.real)[:, :, place]
     theirs = np.abs(judged.last - judged.real)[:, :, place]
     counted = theirs.sum(axis=0) > 0
     blocks = judged.origins // BLOCK
     days = np.unique(blocks)
-    summed = [np.stack([each[blocks == day][:, counted].sum(axis=0) for day in days]) for each in (mine, theirs)]
+    summed = [np.stack([misses[blocks == day][:, counted].sum(axis=0) for day in days]) for misses in (mine, theirs)]
     drawn = np.random.default_rng(SEED).integers(0, len(days), (DRAWS, len(days)))
-    found = _skill(summed[0].sum(axis=0), summed[1].sum(axis=0))
+    by_domain = _skill(summed[0].sum(axis=0), summed[1].sum(axis=0))
     with warnings.catch_warnings():
         # days may be drawn on which the last value never misses
         warnings.simplefilter("ignore", RuntimeWarning)
         again = [np.nanmedian(_skill(summed[0][some].sum(axis=0), summed[1][some].sum(axis=0))) for some in drawn]
         low, high = np.nanquantile(again, [0.05, 0.95]).tolist()
-    return found, float(np.median(found)), float(low), float(high)
+    return by_domain, float(np.median(by_domain)), float(low), float(high)
 
 
-def covered(judged: Judged, place: int) -> dict[str, float]:
+def covered(judged: Backtest, place: int) -> dict[str, float]:
     """Coverage of the interval of 90 %, mean pinball loss over the mean error of the last value."""
     assert judged.quantiles is not None
-    told, real = judged.quantiles[:, :, place], judged.real[:, :, place]
+    quantiles, real = judged.quantiles[:, :, place], judged.real[:, :, place]
     base = np.abs(judged.last - judged.real)[:, :, place].mean(axis=0)
-    inside = (told[:, :, 0] - 1e-6 <= real) & (real <= told[:, :, -1] + 1e-6)
-    missed = real[:, :, None] - told
+    inside = (quantiles[:, :, 0] - 1e-6 <= real) & (real <= quantiles[:, :, -1] + 1e-6)
+    missed = real[:, :, None] - quantiles
     loss = np.maximum(LEVELS * missed, (LEVELS - 1) * missed).mean(axis=(0, 2))
     counted = base > 0
     return {"coverage": float(inside[:, counted].mean()), "pinball": float((loss[counted] / base[counted]).mean())}
@@ -189,32 +196,32 @@ def covered(judged: Judged, place: int) -> dict[str, float]:
 
 def _hybrid(
     source: Source, tried: Whole, name: str, jobs: Jobs | None, teller: Teller | None, announced: float = 0.0
-) -> Judged:
-    found = []
+) -> Backtest:
+    rows = []
     for minute in tried.tolist():
         report = forecast(request_at(source, minute, jobs, teller, announced))
-        found.append(
+        rows.append(
             [
-                [[each["value"] for each in point["quantiles"]] for point in made["points"]]
-                for made in report["forecasts"]
+                [[quantile["value"] for quantile in point["quantiles"]] for point in series["points"]]
+                for series in report["forecasts"]
             ]
         )
-    values = np.array(found)
+    values = np.array(rows)
     return _judged(source, tried, name, values[:, :, :, MIDDLE], values)
 
 
-def _rival(source: Source, tried: Whole, name: str, told: Callable[[Floats], Floats]) -> Judged:
-    return _judged(source, tried, name, np.stack([told(_seen(source, minute)) for minute in tried.tolist()]))
+def _by_baseline(source: Source, tried: Whole, name: str, predict: Callable[[Floats], Floats]) -> Backtest:
+    return _judged(source, tried, name, np.stack([predict(_seen(source, minute)) for minute in tried.tolist()]))
 
 
-def _each(told: Callable[[Floats, int], Floats], seen: Floats) -> Floats:
-    return np.stack([told(seen, minutes) for minutes in AHEAD], axis=1)
+def _at_horizons(predict: Callable[[Floats, int], Floats], seen: Floats) -> Floats:
+    return np.stack([predict(seen, minutes) for minutes in AHEAD], axis=1)
 
 
-def _judged(source: Source, tried: Whole, name: str, told: Floats, quantiles: Floats | None = None) -> Judged:
+def _judged(source: Source, tried: Whole, name: str, predicted: Floats, quantiles: Floats | None = None) -> Backtest:
     real = np.stack([source.values[:, tried + minutes].T for minutes in AHEAD], axis=2)
     last = np.repeat(source.values[:, tried].T[:, :, None], len(AHEAD), axis=2)
-    return Judged(source.name, name, tried, told, real, last, quantiles)
+    return Backtest(source.name, name, tried, predicted, real, last, quantiles)
 
 
 def _seen(source: Source, minute: int) -> Floats:
@@ -223,21 +230,70 @@ def _seen(source: Source, minute: int) -> Floats:
 
 def _job(source: Source, jobs: Jobs, teller: Teller, number: int, *, runs: bool = True) -> "documents.ForeseenJob":
     came = _instant(float(jobs.came[number]))
-    made: documents.ForeseenJob = {
+    job: documents.ForeseenJob = {
         "id": f"j{number}",
         "domain": source.domains[int(jobs.domain[number])],
         "submitted_at": came,
         "periods": [{"devices": int(jobs.devices[number]), "duration": teller.estimate(number)}],
     }
     if runs:
-        made["started_at"] = came
-    return made
+        job["started_at"] = came
+    return job
 
 
 def _skill(mine: Floats, theirs: Floats) -> Floats:
-    found: Floats = 1 - np.where(theirs > 0, mine / np.maximum(theirs, 1e-9), np.nan)
-    return found
+    skill: Floats = 1 - np.where(theirs > 0, mine / np.maximum(theirs, 1e-9), np.nan)
+    return skill
 
 
 def _instant(seconds: float) -> str:
     return (_ORIGIN + dt.timedelta(seconds=seconds)).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def figures(backtests: Sequence[Backtest]) -> list[dict[str, Any]]:
+    """A row for each source, method and horizon, ready for JSON."""
+    return [_row(judged, place) for judged in backtests for place in range(len(AHEAD))]
+
+
+def _row(judged: Backtest, place: int) -> dict[str, Any]:
+    missed = waped(judged)[:, place]
+    last = waped(Backtest(judged.source, "", judged.origins, judged.last, judged.real, judged.last))[:, place]
+    by_domain, skill, low, high = skills(judged, place)
+    row: dict[str, Any] = {
+        "source": judged.source,
+        "method": judged.method,
+        "minutes": AHEAD[place],
+        "origins": len(judged.origins),
+        "wape": {"median": float(np.nanmedian(missed)), "worst": float(np.nanmax(missed))},
+        "last": {"median": float(np.nanmedian(last)), "worst": float(np.nanmax(last))},
+        "skill": {"median": skill, "low": low, "high": high, "worst": float(by_domain.min())},
+        "twenty": float((by_domain >= 0.2).mean()),
+    }
+    return row | (covered(judged, place) if judged.quantiles is not None else {})
+
+
+def tables(rows: Sequence[dict[str, Any]]) -> Iterator[Table]:
+    """A table for each horizon."""
+    for minutes in AHEAD:
+        table = Table(title=f"{minutes} minutes ahead, last quarter; skill against the last value, with 90 % interval")
+        for name in ("source", "method", "WAPE % median, worst", "last value", "skill % median", "worst", "≥ 20 %"):
+            table.add_column(name)
+        for name in ("coverage of 90 %", "pinball"):
+            table.add_column(name)
+        for row in rows:
+            if row["minutes"] == minutes:
+                table.add_row(*_cells(row))
+        yield table
+
+
+def _cells(row: dict[str, Any]) -> Iterator[str]:
+    yield row["source"]
+    yield f"{row['method']} ({row['origins']})"
+    for name in ("wape", "last"):
+        yield f"{100 * row[name]['median']:.1f}, {100 * row[name]['worst']:.1f}"
+    skill = row["skill"]
+    yield f"{100 * skill['median']:+.1f} ({100 * skill['low']:+.1f} … {100 * skill['high']:+.1f})"
+    yield f"{100 * skill['worst']:+.1f}"
+    yield f"{100 * row['twenty']:.0f} %"
+    yield f"{100 * row['coverage']:.1f} %" if "coverage" in row else ""
+    yield f"{row['pinball']:.3f}" if "pinball" in row else ""

@@ -1,11 +1,10 @@
-"""What is asked of whoever learns: ``scheduling.observation``, and the memory of ``scheduling.desk``."""
+"""What is asked of whoever learns: ``scheduling.observation``, and the memory of ``scheduling.driver``."""
 
 from math import isfinite, log, log1p, log2
 
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
-from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
     BEGINS,
     CROWD,
@@ -17,12 +16,13 @@ from kuayu_training.scheduling.core.layout import (
     QUESTION,
     RUNS,
     WAITS,
+    compiled,
 )
-from kuayu_training.scheduling.observation import BOUND, FLOOR, LIMIT, MOST, SEEN
+from kuayu_training.scheduling.observation import BOUND, FLOOR, LIMIT, MAX_CANDIDATES, SEEN
 
 _MONEY = 100.0
-ASKED_AGAIN, BETTER = 1800.0, 0.02
-"""As ``desk.ASKED_AGAIN`` and ``desk.BETTER``."""
+ASKED_AGAIN, MIN_REGRET_GAIN = 1800.0, 0.02
+"""As ``driver.ASKED_AGAIN`` and ``driver.MIN_REGRET_GAIN``."""
 LEADING = 2
 """Columns before those that are seen: presence and regret."""
 COLUMNS = LEADING + len(SEEN)
@@ -38,13 +38,13 @@ def pose(w, r, job):
     free = see(w, r, job)
     if e.seen < 2 or not free:
         return NO_QUESTION
-    least, first_held = regret_of_free(r), NONE
+    least, first_later = regret_of_free(r), NONE
     for place in range(e.seen - 1, -1, -1):
         if not r.now[r.question_rows[place]]:
-            first_held = place
+            first_later = place
     group = r.group[job]
-    if now < r.waiting_until[group] and least >= r.refused[group] - BETTER:
-        prefer(r, max(first_held, 0))
+    if now < r.waiting_until[group] and least >= r.refused[group] - MIN_REGRET_GAIN:
+        prefer(r, max(first_later, 0))
         return NO_QUESTION
     e.questions += 1
     return QUESTION
@@ -87,24 +87,24 @@ def see(w, r, job):
     n = 0
     for row in range(e.rows):
         score = r.score[row]
-        if n == MOST and not score < r.score[rows[n - 1]]:
+        if n == MAX_CANDIDATES and not score < r.score[rows[n - 1]]:
             continue
-        place = min(n, MOST - 1)
+        place = min(n, MAX_CANDIDATES - 1)
         while place > 0 and r.score[rows[place - 1]] > score:
             rows[place] = rows[place - 1]
             place -= 1
         rows[place] = row
-        n = min(n + 1, MOST)
-    kept, length = 0, INF
+        n = min(n + 1, MAX_CANDIDATES)
+    finite, length = 0, INF
     for place in range(n):
-        its = r.rows[rows[place]]
-        if isfinite(r.score[rows[place]]) and isfinite(its[WAITS]):
-            length = min(length, its[WAITS] + its[BEGINS] + its[RUNS])
-            rows[kept] = rows[place]
-            kept += 1
-    length = max(length, FLOOR) if kept else FLOOR
+        features = r.rows[rows[place]]
+        if isfinite(r.score[rows[place]]) and isfinite(features[WAITS]):
+            length = min(length, features[WAITS] + features[BEGINS] + features[RUNS])
+            rows[finite] = rows[place]
+            finite += 1
+    length = max(length, FLOOR) if finite else FLOOR
     n = 0
-    for place in range(kept):
+    for place in range(finite):
         if (r.score[rows[place]] - r.score[rows[0]]) / length <= LIMIT:
             rows[n] = rows[place]
             n += 1
@@ -119,20 +119,20 @@ def see(w, r, job):
     question[:] = 0.0
     for place in range(n):
         row = rows[place]
-        its, to = r.rows[row], question[place]
+        features, to = r.rows[row], question[place]
         regret = (r.score[row] - r.score[rows[0]]) / length
         to[0], to[1] = 1.0, regret
         seen = to[LEADING:]
-        seen[0] = 1.0 if its[WAITS] <= 0.0 else 0.0
-        seen[1] = clip(its[WAITS] / length)
-        seen[2] = clip(log1p(its[WAITS] / FLOOR))
-        seen[3] = clip(its[BEGINS] / length)
-        seen[4] = clip(its[RUNS] / length)
-        seen[5] = clip(_MONEY * its[MOVING] / length)
-        seen[6] = clip(_MONEY * its[EXCHANGING] / length)
-        seen[7] = clip(its[CROWD] / length)
-        seen[8] = clip(its[LOST] / (size * length))
-        seen[9] = clip(log2(max(its[DEVICES], 1.0) / size))
+        seen[0] = 1.0 if features[WAITS] <= 0.0 else 0.0
+        seen[1] = clip(features[WAITS] / length)
+        seen[2] = clip(log1p(features[WAITS] / FLOOR))
+        seen[3] = clip(features[BEGINS] / length)
+        seen[4] = clip(features[RUNS] / length)
+        seen[5] = clip(_MONEY * features[MOVING] / length)
+        seen[6] = clip(_MONEY * features[EXCHANGING] / length)
+        seen[7] = clip(features[CROWD] / length)
+        seen[8] = clip(features[LOST] / (size * length))
+        seen[9] = clip(log2(max(features[DEVICES], 1.0) / size))
         seen[10] = clip(log(length / 3600.0))
         seen[11] = clip(log2(size) / 4.0)
         seen[12] = clip(log1p(age / length))

@@ -22,7 +22,7 @@ from kuayu_training.scheduling.observation import PolicyObservation, observation
 
 ASKED_AGAIN = 1800.0
 """Seconds after which a job that has chosen to wait is asked again although it has no better way."""
-BETTER = 0.02
+MIN_REGRET_GAIN = 0.02
 """By how much less is to be regretted of a candidate than of what was refused, for it to be better."""
 
 
@@ -31,7 +31,7 @@ class Gone(Exception):
 
 
 @dataclass(slots=True)
-class Asking:
+class DelegatingScorer:
     """A scorer that asks: where a job could start now and has a choice.
 
     One that has chosen to wait is not asked again before there is a better way in which it could start, or half an
@@ -40,7 +40,7 @@ class Asking:
 
     Attributes:
         questions: Where it asks; None says that all is decided.
-        answers: Where it is told which row of its sight is taken; None if nobody will.
+        answers: Where it is told which row of its observation is taken; None if nobody will.
         rule: What is asked about is scored by it first; where there is nothing to ask, it decides.
         now: Seconds since the scenario began.
     """
@@ -54,33 +54,33 @@ class Asking:
     def scores(self, features: Floats, weights: Weights) -> Floats:
         """Scores by which what was answered is best."""
         by_rule = self.rule.scores(features, weights)
-        its = observation(features, by_rule)
-        if not its.open:
+        observed = observation(features, by_rule)
+        if not observed.open:
             return by_rule
-        of = features[its.rows]
-        free = its.seen[:, 0] > 0.0
+        of = features[observed.rows]
+        free = observed.seen[:, 0] > 0.0
         who = int(of[0, SIZE]), round(self.now - float(of[0, AGE]))
-        least = float(its.regrets[free].min())
+        least = float(observed.regrets[free].min())
         until, refused = self._waiting.get(who, (0.0, 0.0))
-        if self.now < until and least >= refused - BETTER:
+        if self.now < until and least >= refused - MIN_REGRET_GAIN:
             taken = int(np.argmin(free))
         else:
-            taken = self._asked(its)
+            taken = self._ask(observed)
             if not free[taken]:
                 self._waiting[who] = self.now + ASKED_AGAIN, least
-        found = by_rule.copy()
-        found[its.rows[taken]] = by_rule[its.rows[0]] - 1.0
-        return found
+        scores = by_rule.copy()
+        scores[observed.rows[taken]] = by_rule[observed.rows[0]] - 1.0
+        return scores
 
-    def _asked(self, its: PolicyObservation) -> int:
-        self.questions.put(its)
+    def _ask(self, observed: PolicyObservation) -> int:
+        self.questions.put(observed)
         taken = self.answers.get()
         if taken is None:
             raise Gone
         return taken
 
 
-class Desk:
+class EnvironmentDriver:
     """Decides epoch by epoch in one world.
 
     Args:
@@ -92,7 +92,7 @@ class Desk:
 
     def __init__(self, rule: Scorer | None = None) -> None:
         self._snapshots = Snapshots()
-        self._asking = Asking(SimpleQueue(), SimpleQueue(), rule or Rule())
+        self._scorer = DelegatingScorer(SimpleQueue(), SimpleQueue(), rule or Rule())
         self._thread: Thread | None = None
         self._decided: EpochResult | None = None
         self._failed: BaseException | None = None
@@ -105,39 +105,39 @@ class Desk:
         revision, until = self._idle
         if view.revision == revision and view.now < until:
             return None
-        self._view, self._asking.now = view, view.now
+        self._view, self._scorer.now = view, view.now
         self._snapshot, self._numbers = self._snapshots.of(view)
         self._thread = Thread(target=self._decide, args=(self._snapshot,), daemon=True)
         self._thread.start()
-        return self._awaited()
+        return self._next_question()
 
     def answer(self, row: int) -> PolicyObservation | None:
         """Take a row of the question; the next one, if there is one."""
-        self._asking.answers.put(row)
-        return self._awaited()
+        self._scorer.answers.put(row)
+        return self._next_question()
 
     def leave(self) -> None:
         """No answer will come."""
         if self._thread is not None and self._thread.is_alive():
-            self._asking.answers.put(None)
+            self._scorer.answers.put(None)
             self._thread.join()
 
-    def _awaited(self) -> PolicyObservation | None:
-        its = self._asking.questions.get()
-        if its is None:
+    def _next_question(self) -> PolicyObservation | None:
+        observed = self._scorer.questions.get()
+        if observed is None:
             if self._failed is not None:
                 raise self._failed
             assert self._decided is not None
             self.orders = orders(self._view, self._snapshot, self._numbers, self._decided)
             if not self.orders:
                 self._idle = self._view.revision, self._view.now + AGAIN
-        return its
+        return observed
 
     def _decide(self, snapshot: Snapshot) -> None:
         try:
-            self._decided = decide(snapshot, self._asking, OWN)
+            self._decided = decide(snapshot, self._scorer, OWN)
         except Gone:
             return
         except BaseException as error:  # noqa: BLE001 - it is raised again where it was asked for
             self._failed = error
-        self._asking.questions.put(None)
+        self._scorer.questions.put(None)

@@ -3,8 +3,7 @@
 from kuayu.bench.reference import AGAIN
 from kuayu_conformance.testbed.scheduling.core import events
 from kuayu_training.scheduling.core import scheduler
-from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import MOST_LOOKED_AT, QUESTION
+from kuayu_training.scheduling.core.layout import MAX_LOOKED_AT, QUESTION, compiled
 from kuayu_training.scheduling.core.orders import obey
 
 ASKED = 100
@@ -27,12 +26,12 @@ def roomy(w, r):
         and c.events + 8 * (c.pending + 8) < w.events.size
         and width <= r.when.shape[1]
         and runs <= r.running.size
-        and r.order_job.size > MOST_LOOKED_AT + runs
+        and r.order_job.size > MAX_LOOKED_AT + runs
     )
 
 
 @compiled
-def count_there(w, r):
+def count_present(w, r):
     """Account for the seconds that jobs have been there, all of them and large ones, as ``ledger.Ledger`` does."""
     e, c, pending, run, runs, of_size = r.epoch[0], w.clock[0], w.pending, w.clock[0].first, w.runs, r.large
     large = 0
@@ -41,10 +40,10 @@ def count_there(w, r):
     while run != -1:
         large += of_size[runs[run].job]
         run = runs[run].after
-    there, passed = float(c.pending + c.runs), c.now - e.counted
-    e.spent += 0.5 * (e.there + there) * passed
-    e.spent_large += 0.5 * (e.there_large + large) * passed
-    e.there, e.there_large, e.counted = there, float(large), c.now
+    present, passed = float(c.pending + c.runs), c.now - e.counted
+    e.spent += 0.5 * (e.present + present) * passed
+    e.spent_large += 0.5 * (e.present_large + large) * passed
+    e.present, e.present_large, e.counted = present, float(large), c.now
 
 
 @compiled
@@ -73,7 +72,7 @@ def play(w, r, until, seconds):
                 c.due = 1
                 e.steps += 1
                 if e.asking:
-                    count_there(w, r)
+                    count_present(w, r)
             if c.queue_changes + c.changes == e.idle_revision and c.now < e.idle_until:
                 c.due = 0
                 continue
