@@ -50,12 +50,17 @@ def test_one_that_is_nearly_done_keeps_its_devices() -> None:
     assert "migrate" not in verbs(asked).values()
 
 
-def test_nobody_stands_still_for_long_for_a_job_of_lower_priority() -> None:
-    # to write and read a checkpoint of 1 GB takes two seconds beside the restart, of 100 GB more than three minutes
-    for own, checkpoint, moves in ((1, 1e9, True), (1, 1e11, True), (2, 1e9, True), (2, 1e11, False)):
+def test_nobody_is_preempted_for_a_job_of_lower_priority() -> None:
+    # To write and read a checkpoint of 1 GB takes two seconds beside the restart, of 100 GB more than three minutes.
+    for own, checkpoint, moves in ((0, 1e9, True), (1, 1e9, True), (1, 1e11, True), (2, 1e9, False), (2, 1e11, False)):
         runs = long_one(seconds=5 * DAY, priority=own, communication=talks(checkpoint=checkpoint))
         asked = request([BOTH], [spec("w", 8, HOUR, priority=1)], running=[runs], accelerators=KINDS)
         assert (verbs(asked).get("r") == "migrate") is moves
+    # Nor does it give up a part of its devices, however short the other is.
+    for own, shrinks in ((0, True), (1, True), (2, False)):
+        runs = long_one(seconds=5 * DAY, priority=own, devices={"minimum": 1, "maximum": 8})
+        asked = request([domain("a", pool(8, 0))], [spec("w", 1, HOUR, priority=1)], running=[runs])
+        assert (verbs(asked).get("r") == "resize") is shrinks
 
 
 def test_nobody_is_interrupted_for_little() -> None:

@@ -223,7 +223,7 @@ class Account:
 
 METHOD_NAME = "Least weighed completion with reservations"
 WITH_NETWORK = "Least weighed completion with reservations, constants set by PPO"
-METHOD_VERSION = "1.5.1"
+METHOD_VERSION = "1.5.2"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
 

@@ -5,7 +5,8 @@
    University, 1977. A long job need not be kept off fast devices while nobody else wants them: it is preempted when
    somebody does. It gives up no more devices than are needed.
 2. *Priority.* What jobs of lower priority lose counts a tenth, they are preempted however little they have before
-   them, and are stopped where nothing less will do. Jobs of the same priority are never stopped for each other.
+   them, and are stopped where nothing less will do. Jobs of the same priority are never stopped for each other, and
+   none is preempted for one of lower priority (JOB-016).
 3. *Migration and scale-up.* Whoever started on slow devices, or on few, need not stay there once better ones are free
    and nobody who waits takes them. It is interrupted only if that is little beside what it has before it, and if it
    ends clearly sooner, what it costs included.
@@ -245,8 +246,6 @@ MIN_REMAINING_RATIO = 2.0
 """A job is preempted only for one that holds the devices for less than what it has before it, by this factor."""
 PAUSE_WEIGHT = 3.0
 """Seconds that a second of interruption counts."""
-MAX_PAUSE_SECONDS = 120.0
-"""Seconds for which a job may be interrupted for one of lower priority."""
 LOWER_PRIORITY_WEIGHT = 0.1
 """What a second counts that a job loses for one of higher priority."""
 INTERRUPTION_SECONDS = 3600.0
@@ -337,8 +336,8 @@ class Preemption:
     def victims(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
         """The cheapest way for a job to have devices of a pool for so long, if it needs others to be preempted.
 
-        Each loses what it does less of while the devices are held, since it may come back after that. Nobody stands
-        still for long for a job of lower priority, or is stopped for one that has no higher.
+        Each loses what it does less of while the devices are held, since it may come back after that. Nobody makes
+        room for a job of lower priority, or is stopped for one that has no higher.
         """
         options, free = self._options, self._availability.free
         more = devices - int(free[pool])
@@ -374,8 +373,7 @@ class Preemption:
             rows = np.arange(begin, end)
             priority, pause, left = self._priority[options.row[rows]], options.pause[rows], options.left[rows]
             lower = priority < own
-            able = ~lower & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[rows] > 0)
-            able &= (priority == own) | (pause <= MAX_PAUSE_SECONDS)
+            able = (priority == own) & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[rows] > 0)
             rows = rows[lower | able]
             lower = self._priority[options.row[rows]] < own
             self._blocks[pool, own] = PoolOptions(

@@ -23,7 +23,6 @@ from kuayu_training.scheduling.core.layout import (
     LOWER_PRIORITY_WEIGHT,
     MAX_MIGRATION_PAUSE_SHARE,
     MAX_PAUSE_PER_UNDISTURBED,
-    MAX_PAUSE_SECONDS,
     MAX_PAUSE_SHARE,
     MAX_SAVING_SECONDS,
     MAX_SCALE_DOWN_PAUSE_SHARE,
@@ -296,19 +295,17 @@ def victims(w, r, job, pool, devices, seconds, delay):
         return False
     own, options, free, value = w.jobs[job].priority, r.options, r.free, r.value
     able, gone, per_device = r.scratch[4], r.gone, r.levels[3]
-    ratio, most_seconds, most_share = p[MIN_REMAINING_RATIO], p[MAX_PAUSE_SECONDS], p[MAX_PAUSE_SHARE]
+    ratio, most_share = p[MIN_REMAINING_RATIO], p[MAX_PAUSE_SHARE]
     weight_of_lower = p[LOWER_PRIORITY_WEIGHT]
     n = sum_freed = 0
     for number in range(begin, begin + count):
         option = options[number]
         priority = option.priority
         if gone[option.row] or (
-            priority >= own
-            and (
-                option.left < ratio * seconds
-                or option.pause > most_share * option.left
-                or (priority > own and option.pause > most_seconds)
-                or option.devices <= 0
+            priority > own
+            or (
+                priority == own
+                and (option.left < ratio * seconds or option.pause > most_share * option.left or option.devices <= 0)
             )
         ):
             continue
