@@ -235,7 +235,7 @@ def add(
 ) -> None:
     """Add a domain, which a running kuayu up takes up at once, and every later one.
 
-    Notify what runs its jobs by one of --local, --slurm, --ray, --kubeconfig and --ssh. A cluster's nodes and devices
+    Say what runs its jobs by one of --local, --slurm, --ray, --kubeconfig and --ssh. A cluster's nodes and devices
     stand in an inventory. What an engine needs is told by kuayu engine check.
     """
     os.umask(PRIVATE)
@@ -480,7 +480,7 @@ def _check_entry(name: str, entry: DomainEntry, known: Mapping[str, DomainEntry]
 
 
 def _tell_ssh(name: str, host: str, directory: DataDirectory) -> None:
-    """Notify how a host that is reached by SSH becomes a domain: this program starts nothing over SSH by itself.
+    """Say how a host that is reached by SSH becomes a domain: this program starts nothing over SSH by itself.
 
     Raises:
         typer.Exit: Always.
