@@ -61,6 +61,7 @@ from kuayu.jobs.federation import UNHEARD, FederationSnapshot, FederationState, 
 from kuayu.jobs.giving_way import SizeChange, make_room, take_back
 from kuayu.jobs.progress import GAVE_WAY, INTERRUPTED, RUNNING, STARTING, seconds_of
 from kuayu.jobs.replicas import ReplicaPlan, ServingView, plan, told
+from kuayu.jobs.specification import INSIDE
 from kuayu.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     state = scheduling_state(snapshot)
     state, report = _report(state)
     decided = {decision["job"]: decision for decision in report["decisions"]}
-    budgets, indices = _Budgets(snapshot), _indices(state.document)
+    budgets, indices, links = _Budgets(snapshot), _indices(state.document), bool(state.document["links"])
     lost = {step.job: step for step in _lost(snapshot) if step.job not in leaving}
     records = {record["id"]: record for record in snapshot.waiting}
     steps = [
@@ -201,7 +202,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
             for name, decision in decided.items()
             if name not in lost
             and name not in leaving
-            and (step := _step(decision, state.records, budgets, indices)) is not None
+            and (step := _step(decision, state.records, budgets, indices, links=links)) is not None
         ),
         *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
         *beyond,
@@ -513,8 +514,10 @@ def _step(
     records: "Mapping[str, documents.JobRecord]",
     budgets: _Budgets,
     indices: Indices,
+    *,
+    links: bool,
 ) -> JobStep | None:
-    """What a decision leads to; None where it is left alone."""
+    """What a decision leads to; None where it is left alone. ``links`` says whether there are any between domains."""
     verb, record = decision["verb"], records[decision["job"]]
     reason = decision["explanation"]["reason"]
     if verb == "start":
@@ -524,8 +527,8 @@ def _step(
         from kuayu.scheduling.place import NO_WAY
 
         has_way = not reason.startswith(NO_WAY)
-        if not has_way and record.get("domains"):
-            reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MAX_REASON_CHARACTERS]
+        if not has_way and (bounds := [*_bounds(record, links=links)]):
+            reason = " ".join([reason, *bounds])[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
         return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
     beneficiary = records.get(decision["explanation"].get("beneficiary", ""))
@@ -538,6 +541,18 @@ def _step(
         reason = f"{reason} It is stopped and started again from its checkpoint for that: it goes on elsewhere."
     makes_room_for, words = decision["explanation"].get("beneficiary"), reason[:MAX_REASON_CHARACTERS]
     return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=makes_room_for)
+
+
+def _bounds(record: "documents.JobRecord", *, links: bool) -> Iterator[str]:
+    """What keeps a job that has no way from others, which a decision by its specification alone cannot say."""
+    if record.get("domains"):
+        yield f"It may only run in {', '.join(record['domains'])}."
+    if all(mode == INSIDE for mode in record.get("split_modes", ())):
+        return
+    if "communication" not in record:
+        yield "It may be spread over domains, but does not say what it sends between them (communication)."
+    elif not links:
+        yield "It may be spread over domains, but no link between domains is registered (PUT /v1/links)."
 
 
 def _is_beyond_replica(beneficiary: "documents.JobRecord | None", record: "documents.JobRecord") -> bool:
