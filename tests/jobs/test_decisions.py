@@ -121,6 +121,13 @@ def test_a_job_that_is_too_large_for_each_domain_is_spread_or_told_what_it_lacks
     assert joined["whole"].reason == alone["whole"].reason
 
 
+def test_where_no_domain_asks_for_its_actions_a_job_is_told_so() -> None:
+    nodes = [node("a1", "a"), node("b1", "b")]
+    for reachable, told in ((["a"], False), ([], True)):
+        step = steps_of(federation(*nodes, reachable=reachable, waiting=[job("large", 99)]))["large"]
+        assert step.reason.endswith("No domain asks for its actions now (kuayu domain run).") is told
+
+
 def test_a_job_that_names_domains_does_not_lose_its_place_to_later_ones() -> None:
     """All are decided on together, by priority."""
     waiting = [job("first", priority=1, domains=["a"]), job("second")]

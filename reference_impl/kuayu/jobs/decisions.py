@@ -192,7 +192,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     state = scheduling_state(snapshot)
     state, report = _report(state)
     decided = {decision["job"]: decision for decision in report["decisions"]}
-    budgets, indices, links = _Budgets(snapshot), _indices(state.document), bool(state.document["links"])
+    budgets, indices = _Budgets(snapshot), _indices(state.document)
     lost = {step.job: step for step in _lost(snapshot) if step.job not in leaving}
     records = {record["id"]: record for record in snapshot.waiting}
     steps = [
@@ -202,7 +202,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
             for name, decision in decided.items()
             if name not in lost
             and name not in leaving
-            and (step := _step(decision, state.records, budgets, indices, links=links)) is not None
+            and (step := _step(decision, state, budgets, indices)) is not None
         ),
         *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
         *beyond,
@@ -511,14 +511,12 @@ def _indices(document: "documents.SchedulingState") -> Indices:
 
 def _step(
     decision: "documents.PlacementDecision",
-    records: "Mapping[str, documents.JobRecord]",
+    state: FederationState,
     budgets: _Budgets,
     indices: Indices,
-    *,
-    links: bool,
 ) -> JobStep | None:
-    """What a decision leads to; None where it is left alone. ``links`` says whether there are any between domains."""
-    verb, record = decision["verb"], records[decision["job"]]
+    """What a decision leads to; None where it is left alone."""
+    verb, record = decision["verb"], state.records[decision["job"]]
     reason = decision["explanation"]["reason"]
     if verb == "start":
         step = _start(decision, record, budgets)
@@ -527,11 +525,11 @@ def _step(
         from kuayu.scheduling.place import NO_WAY
 
         has_way = not reason.startswith(NO_WAY)
-        if not has_way and (bounds := [*_bounds(record, links=links)]):
+        if not has_way and (bounds := [*_bounds(record, state.document)]):
             reason = " ".join([reason, *bounds])[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
         return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
-    beneficiary = records.get(decision["explanation"].get("beneficiary", ""))
+    beneficiary = state.records.get(decision["explanation"].get("beneficiary", ""))
     if _is_beyond_replica(beneficiary, record):
         return None  # its devices may be worth more to a replica, to which only jobs of lower priority give way
     if verb == "resize":
@@ -543,15 +541,17 @@ def _step(
     return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=makes_room_for)
 
 
-def _bounds(record: "documents.JobRecord", *, links: bool) -> Iterator[str]:
-    """What keeps a job that has no way from others, which a decision by its specification alone cannot say."""
+def _bounds(record: "documents.JobRecord", document: "documents.SchedulingState") -> Iterator[str]:
+    """What a job without a way lacks, so that somebody can see to it."""
+    if not any(domain.get("reachable", True) for domain in document["domains"]):
+        yield "No domain asks for its actions now (kuayu domain run)."
     if record.get("domains"):
         yield f"It may only run in {', '.join(record['domains'])}."
     if all(mode == INSIDE for mode in record.get("split_modes", ())):
         return
     if "communication" not in record:
         yield "It may be spread over domains, but does not say what it sends between them (communication)."
-    elif not links:
+    elif not document["links"]:
         yield "It may be spread over domains, but no link between domains is registered (PUT /v1/links)."
 
 
