@@ -8,8 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
+from commands import run
 from service.test_ten_minutes import Folder, JobObject, folder, until
 
 from kuayu.engine.runs.supervisor import started
@@ -49,15 +49,10 @@ def test_two_domains_train_one_model_and_go_on_together_when_one_loses_its_proce
     folder.up("--no-domain")
     for domain in ("east", "west"):
         folder.kuayu("domain", "add", domain, "--local", "--devices", "1", "--address", "127.0.0.1")
-    connection = json.loads((folder.path / "kuayu-data/connection.json").read_text("utf-8"))
-    headers = {"Authorization": f"Bearer {connection['token']}"}
-    link = {"id": "east-west", "source": "east", "destination": "west", "capacity": 1e9}
 
     def linked() -> bool:
         """Whether the link is registered; its domains may not be there yet."""
-        return httpx.put(
-            f"{connection['url']}/v1/links/east-west", json=link, headers=headers, trust_env=False
-        ).is_success
+        return run("domain", "link", "east", "west", "--capacity", "1Gbit/s", no_proxy="127.0.0.1").returncode == 0
 
     command = ("--set", f"command=[{sys.executable}, train.py]", "--set", "environment.GLOO_SOCKET_IFNAME=lo")
     pace = ("--set", "environment.STEPS=1000000", "--set", "environment.STEP_SECONDS=0.02")

@@ -552,7 +552,7 @@ def _bounds(record: "documents.JobRecord", document: "documents.SchedulingState"
     if "communication" not in record:
         yield "It may be spread over domains, but does not say what it sends between them (communication)."
     elif not document["links"]:
-        yield "It may be spread over domains, but no link between domains is registered (PUT /v1/links)."
+        yield "It may be spread over domains, but no link between domains is registered (kuayu domain link)."
 
 
 def _is_beyond_replica(beneficiary: "documents.JobRecord | None", record: "documents.JobRecord") -> bool:
