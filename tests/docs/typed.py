@@ -56,9 +56,9 @@ def perform(
     """
     done: list[Performed] = []
     for kind, text in blocks(page):
-        if kind == SHOWN:
+        if kind == SHOWN and done:  # before the first command it is a picture
             done[-1].shown = text
-        elif kind not in ELSEWHERE:
+        elif kind not in ELSEWHERE | {SHOWN}:
             done.append(Performed(kind, text, ""))
     parts = _run([_script(each) for each in done], folder, port, patience_s, kuayu)
     for each, printed in zip(done, parts, strict=True):

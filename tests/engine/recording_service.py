@@ -168,6 +168,6 @@ def _handler(service: RecordingService) -> type[BaseHTTPRequestHandler]:
         do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - names that the base class looks for
 
         def log_message(self, *_: object) -> None:
-            """Notify nothing."""
+            """Say nothing."""
 
     return Handler

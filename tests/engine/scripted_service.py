@@ -38,7 +38,7 @@ def _handler(service: Scripted) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Notify nothing."""
+            """Say nothing."""
 
     return Handler
 

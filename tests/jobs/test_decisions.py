@@ -96,6 +96,38 @@ def test_a_job_runs_in_no_domain_but_those_that_it_names_though_others_are_bette
     assert steps["nowhere"].reason.endswith("It may only run in x.")
 
 
+TALKS = {"step_time": 0.05, "exchange": 1e6, "boundary": 0.0, "checkpoint_size": 1e6}
+
+
+def test_a_job_that_is_too_large_for_each_domain_is_spread_or_told_what_it_lacks_for_that() -> None:
+    nodes = [node("a1", "a"), node("b1", "b")]
+    waiting = [
+        job("whole", 16),
+        job("silent", 16, split_modes=["periodic"]),
+        job("spread", 16, split_modes=["none", "periodic"], communication=TALKS),
+    ]
+    alone = steps_of(federation(*nodes, waiting=waiting))
+    assert {step.verb for step in alone.values()} == {JobVerb.DECIDE}
+    assert "may be spread" not in alone["whole"].reason
+    assert alone["silent"].reason.endswith("does not say what it sends between them (communication).")
+    assert alone["spread"].reason.endswith("no link between domains is registered (kuayu domain link).")
+    assert alone["spread"].decision is not None
+    assert alone["spread"].decision["explanation"]["reason"] == alone["spread"].reason
+    joined = steps_of(federation(*nodes, links=[link("a", "b")], waiting=waiting))
+    assert domains_of(joined["spread"]) == {"a", "b"}
+    assert joined["spread"].placement is not None
+    assert joined["spread"].placement["sync_period"] > 1  # the job leaves it open
+    assert joined["silent"].reason == alone["silent"].reason
+    assert joined["whole"].reason == alone["whole"].reason
+
+
+def test_where_no_domain_asks_for_its_actions_a_job_is_told_so() -> None:
+    nodes = [node("a1", "a"), node("b1", "b")]
+    for reachable, told in ((["a"], False), ([], True)):
+        step = steps_of(federation(*nodes, reachable=reachable, waiting=[job("large", 99)]))["large"]
+        assert step.reason.endswith("No domain asks for its actions now (kuayu domain run).") is told
+
+
 def test_a_job_that_names_domains_does_not_lose_its_place_to_later_ones() -> None:
     """All are decided on together, by priority."""
     waiting = [job("first", priority=1, domains=["a"]), job("second")]

@@ -68,7 +68,7 @@ class Service200(BaseHTTPRequestHandler):
         self.wfile.write(self.path.encode())
 
     def log_message(self, *_: object) -> None:
-        """Notify nothing."""
+        """Say nothing."""
 
 
 @pytest.fixture

@@ -175,6 +175,24 @@ def test_domains_are_added_listed_and_removed(folder: Path) -> None:
     assert "there is no domain two" in kuayu("domain", "remove", "two", status=2)
 
 
+@pytest.mark.usefixtures("folder")
+def test_links_between_domains_are_registered_and_keep_what_else_is_known_of_them(shared: Service) -> None:
+    for domain in ("east", "west"):
+        shared.client.put(f"/v1/domains/{domain}", json={"id": domain}).raise_for_status()
+    assert kuayu("domain", "link", "east", "west") == (
+        "link east-west from east to west, whose capacity nobody states\n"
+    )
+    told = {"id": "east-west", "source": "east", "destination": "west", "extensions": {"org.kuayu/tariff": 1e-9}}
+    shared.client.put("/v1/links/east-west", json=told).raise_for_status()
+    assert kuayu("domain", "link", "east", "west", "--capacity", "2.5 Gbit/s").endswith(", 2.5 Gbit/s\n")
+    known = shared.client.get("/v1/links/east-west").json()
+    assert (known["capacity"], known["extensions"]) == (2.5e9, told["extensions"])
+    assert kuayu("domain", "link", "east", "west").endswith(", 2.5 Gbit/s\n")
+    assert "such as 10Gbit/s" in kuayu("domain", "link", "east", "west", "--capacity", "10GB", status=2)
+    assert "name two domains" in kuayu("domain", "link", "east", "east", status=2)
+    assert "nowhere" in kuayu("domain", "link", "east", "nowhere", status=1)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -278,7 +278,7 @@ def _opened(file: str) -> "closing[Source]":
 
 
 def _odd(file: str, line: str) -> None:
-    """Notify that a line of a file is none of steps."""
+    """Say that a line of a file is none of steps."""
     _say(f"{file} has lines that tell of no step, such as {line[:60]!r}", "write JOB RANK STEP, or JOB RANK ended")
 
 
@@ -295,7 +295,7 @@ def _beside(sender: "LogSender", stop: threading.Event) -> Iterator[None]:
 
 
 def _say(what: str, hint: str) -> None:
-    """Notify what has happened, with the time, and what can be done about it."""
+    """Say what has happened, with the time, and what can be done about it."""
     errors.print(f"{datetime.now(UTC):%H:%M:%S}Z {escape(what)}", soft_wrap=True)
     if hint:
         errors.print(f"[dim]hint[/]  {escape(hint)}", soft_wrap=True)

@@ -251,11 +251,11 @@ def engine_options(name: str, given: Mapping[str, str]) -> dict[str, Any]:
         if option not in known and not any(entry.kind is inspect.Parameter.VAR_KEYWORD for entry in known.values()):
             takes = ", ".join(known) or "none"
             raise fail(f"the engine {name} has no option {option}", f"its options are {takes}", USAGE)
-        outcome[option] = _option(text, str(known[option].annotation) if option in known else "")
+        outcome[option] = option_value(text, str(known[option].annotation) if option in known else "")
     return outcome
 
 
-def _option(text: str, annotation: str) -> Any:
+def option_value(text: str, annotation: str) -> Any:
     """The value of an option: a path or a text where that is wanted, else what it is as JSON, or as it stands."""
     if "Path" in annotation:
         return Path(text)

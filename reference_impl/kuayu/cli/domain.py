@@ -1,8 +1,9 @@
-"""``kuayu domain``: domains that ``kuayu up`` runs, and one that runs wherever this command does.
+"""``kuayu domain``: domains that ``kuayu up`` runs, one that runs wherever this command does, and links between them.
 
 1. Inventories: which devices a domain has, in a small TOML file.
 """
 
+import json
 import logging
 import os
 import re
@@ -19,10 +20,10 @@ import typer
 from kuayu.cli import data_directory
 from kuayu.cli.data_directory import DataDirectory, DomainEntry, engine_options
 from kuayu.cli.questions import check_url, content_of, listed
-from kuayu.cli.terminal import USAGE, Token, console, errors, fail, plain_table, read_size
+from kuayu.cli.terminal import USAGE, Token, console, errors, fail, plain_table, read_rate, read_size, scaled
 from kuayu.engine.holdings import Pools
 from kuayu_schemas import schema
-from kuayu_schemas.models import AcceleratorKind, Device, Node
+from kuayu_schemas.models import AcceleratorKind, Device, Link, Node
 
 FORM = 'a table for each kind of accelerator: [pools.a800], and in it a line for each node: "gy-001" = 8'
 DEVICE_FORM = (
@@ -181,11 +182,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Domains that run jobs: add them to kuayu up, or run one from inside.",
+    help="Domains that run jobs: add them to kuayu up, run one from inside, or register links between them.",
 )
 
 LOCAL = "local"
 PRIVATE = 0o077
+MAX_NAME = 128
+"""Characters of an identifier."""
+
 MAX_DEVICES = 1_024
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the domain.")]
@@ -235,7 +239,7 @@ def add(
 ) -> None:
     """Add a domain, which a running kuayu up takes up at once, and every later one.
 
-    Notify what runs its jobs by one of --local, --slurm, --ray, --kubeconfig and --ssh. A cluster's nodes and devices
+    Say what runs its jobs by one of --local, --slurm, --ray, --kubeconfig and --ssh. A cluster's nodes and devices
     stand in an inventory. What an engine needs is told by kuayu engine check.
     """
     os.umask(PRIVATE)
@@ -300,6 +304,49 @@ def remove(name: Name, data: data_directory.Data = data_directory.DEFAULT) -> No
     directory.remove(name)
     after = "; kuayu up ends what runs there" if directory.is_up else ""
     typer.echo(f"domain {name} is removed{after}")
+
+
+@app.command()
+def link(
+    *,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Domain where it begins.")],
+    destination: Annotated[str, typer.Argument(metavar="TO", help="Domain where it ends.")],
+    capacity: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="What it carries, as 10Gbit/s; what telemetry says of it prevails."),
+    ] = None,
+    url: data_directory.Url = None,
+    token: data_directory.Token = None,
+    data: data_directory.Data = data_directory.DEFAULT,
+) -> None:
+    """Register a link between two domains: over links, and over no others, jobs are spread and data move.
+
+    The way back is taken to be like it, unless it is registered too. What else was registered of it stays.
+    """
+    from kuayu.cli.jobs import connected
+    from kuayu.client import NotFoundError
+
+    name = f"{source}-{destination}"[:MAX_NAME]
+    for end in (source, destination):
+        check_domain(end)
+    if source == destination:
+        raise fail(f"a link begins and ends in {source}", "name two domains", USAGE)
+    try:
+        known_rate = {} if capacity is None else {"capacity": read_rate(capacity)}
+    except ValueError as error:
+        raise fail(
+            f"--capacity {capacity}: {error}", "kuayu domain link EAST WEST --capacity 10Gbit/s", USAGE
+        ) from error
+    with connected(url, token, data) as client:
+        try:
+            known = client.link(name).to_wire()
+        except NotFoundError:
+            known = {}
+        members = {member: value for member, value in known.items() if member in Link.model_fields}
+        body = {**members, "id": name, "source": source, "destination": destination, **known_rate}
+        record = client.put_link(Link.model_validate_json(json.dumps(body)))
+    rate = "whose capacity nobody states" if record.capacity is None else scaled(record.capacity, "bit/s")
+    typer.echo(f"link {record.id} from {record.source} to {record.destination}, {rate}")
 
 
 @app.command()
@@ -480,7 +527,7 @@ def _check_entry(name: str, entry: DomainEntry, known: Mapping[str, DomainEntry]
 
 
 def _tell_ssh(name: str, host: str, directory: DataDirectory) -> None:
-    """Notify how a host that is reached by SSH becomes a domain: this program starts nothing over SSH by itself.
+    """Say how a host that is reached by SSH becomes a domain: this program starts nothing over SSH by itself.
 
     Raises:
         typer.Exit: Always.
@@ -514,7 +561,7 @@ def schema_faults(name: str) -> list[Any]:
 def host_node(domain: str) -> str:
     """Name of this host as a node of a domain; the same host can be in several."""
     host = re.sub(r"[^A-Za-z0-9._-]+", "-", socket.gethostname()).strip("-._") or "host"
-    return f"{domain}.{host}"[:128]
+    return f"{domain}.{host}"[:MAX_NAME]
 
 
 def _folder(name: str) -> Path:

@@ -52,22 +52,24 @@ def check(
 
     kuayu engine check slurm --directory /shared/kuayu --option partition=gpu
     """
+    from kuayu.cli.data_directory import option_value
     from kuayu.engine.runs import registry
     from kuayu.engine.runs.protocol import EngineError, Finding
 
     if name not in registry.names():
         raise fail(f"there is no engine {name}", f"engines are {', '.join(registry.names())}", USAGE)
-    given = _options(option or ())
+    texts = _options(option or ())
     try:
-        known = registry.options(name)
-        if unknown := sorted(given.keys() - known.keys()):
-            hint = f"its options are {', '.join(known)}" if known else "it has none"
-            raise fail(f"the engine {name} has no option {unknown[0]}", hint, USAGE)
-        findings = registry.find(name, directory, **given).check()
+        known = {key: str(parameter.annotation) for key, parameter in registry.options(name).items()}
+        if unknown := sorted(texts.keys() - known.keys()):
+            raise fail(f"the engine {name} has no option {unknown[0]}", _forms(known), USAGE)
+        given = {key: option_value(text, known[key]) for key, text in texts.items()}
+        try:
+            findings = registry.find(name, directory, **given).check()
+        except (TypeError, ValueError, AttributeError) as error:
+            raise fail(f"the engine {name} cannot take these options: {error}", _forms(known), USAGE) from error
     except EngineError as error:
         findings = [Finding("engine", present=False, detail=error.cause, hint=error.hint)]
-    except (TypeError, ValueError, AttributeError) as error:
-        raise fail(f"the engine {name} cannot take these options: {error}", "see its description", USAGE) from error
     if as_json:
         _print_json(name, findings)
     else:
@@ -76,18 +78,33 @@ def check(
         raise typer.Exit(1)
 
 
-def _options(given: "Sequence[str]") -> dict[str, Any]:
-    """Options by name; a value that is no JSON is the text that it is."""
-    options: dict[str, Any] = {}
+def _options(given: "Sequence[str]") -> dict[str, str]:
+    """Options by name, as they were typed."""
+    options: dict[str, str] = {}
     for text in given:
         key, separator, value = text.partition("=")
         if not separator or not key.isidentifier():
             raise fail(f"--option {text!r} is not of the form KEY=VALUE", "write it as partition=gpu", USAGE)
-        try:
-            options[key] = json.loads(value)
-        except ValueError:
-            options[key] = value
+        options[key] = value
     return options
+
+
+FORMS = {
+    "Mapping[str, int]": '{"NAME": NUMBER}',
+    "Mapping[": '{"NAME": "TEXT"}',
+    "Sequence[str]": '["TEXT"]',
+    "Sequence[": "[{}]",
+    "Path": "FILE",
+    "str": "TEXT",
+    "int": "NUMBER",
+}
+"""How an option is written, by what its annotation holds; the first that it holds counts."""
+
+
+def _forms(known: Mapping[str, str]) -> str:
+    """How the options of an engine are written."""
+    forms = {key: next(FORMS[part] for part in FORMS if part in annotation) for key, annotation in known.items()}
+    return f"its options are {', '.join(f'{key}={form}' for key, form in forms.items())}"
 
 
 def _print_json(name: str, findings: "Sequence[Finding]") -> None:

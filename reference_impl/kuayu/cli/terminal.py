@@ -39,9 +39,13 @@ SIZES = {
 }
 """Bytes of each unit: decimal prefixes of the SI, binary ones of IEC 80000-13."""
 
+RATES = {"bit/s": 1.0, **{f"{prefix}bit/s": 1000.0**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)}}
+"""Bits a second of each unit, with decimal prefixes of the SI."""
+
 SPANS = {"ms": 1e-3, "s": 1.0, "min": MINUTE, "h": HOUR, "d": DAY}
 """Seconds of each unit (SI, and units that may be used with it)."""
 
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]?bit/s)")
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
@@ -83,6 +87,18 @@ def read_size(text: str) -> float:
         decimal = f"{result[1]}{letter.replace('K', 'k')}B"
         raise ValueError(f"{unit} is no unit: write {decimal} (powers of 1000) or {result[1]}{letter}iB (of 1024)")
     raise ValueError(f"{unit} is no unit of size: units are {', '.join(SIZES)}")
+
+
+def read_rate(text: str) -> float:
+    """Bits a second of a rate such as ``10Gbit/s``.
+
+    Raises:
+        ValueError: It is none; the message says how it could be written.
+    """
+    result = _RATE.fullmatch(text.strip())
+    if result is None:
+        raise ValueError(f"write it as a number and a unit, such as 10Gbit/s; units are {', '.join(RATES)}")
+    return float(result[1]) * RATES[result[2]]
 
 
 def read_span(text: str) -> float:

@@ -68,6 +68,10 @@ class Telemetry(Connection):
         """Register a node, or change its registration."""
         return self._put(NodeRecord, "nodes", node)
 
+    def link(self, identifier: str) -> LinkRecord:
+        """A registered link; :class:`NotFoundError` where there is none."""
+        return self._read(LinkRecord, "GET", path_of("links", identifier))
+
     def put_link(self, link: Link) -> LinkRecord:
         """Register a link, or change its registration."""
         return self._put(LinkRecord, "links", link)

@@ -147,7 +147,7 @@ class NvidiaAccelerators:
         return {str(accelerator.index): accelerator.uuid for accelerator in self._accelerators}
 
     def describe(self) -> list[Device]:
-        """Notify what the devices are. Peak throughput stands in data sheets, not in the driver, so it is absent."""
+        """What the devices are. Peak throughput stands in data sheets, not in the driver, so it is absent."""
         nvml, devices = self._nvml, []
         for accelerator in self._accelerators:
             handle = accelerator.handle
@@ -353,7 +353,7 @@ class Processor:
         self._errors = Counters()
 
     def describe(self) -> Device:
-        """Notify what the processors are; vendor and model as the kernel names them.
+        """What the processors are; vendor and model as the kernel names them.
 
         Peak throughput and power limit stand in data sheets that the host does not have, so they are absent.
         """

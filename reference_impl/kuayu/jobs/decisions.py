@@ -61,6 +61,7 @@ from kuayu.jobs.federation import UNHEARD, FederationSnapshot, FederationState, 
 from kuayu.jobs.giving_way import SizeChange, make_room, take_back
 from kuayu.jobs.progress import GAVE_WAY, INTERRUPTED, RUNNING, STARTING, seconds_of
 from kuayu.jobs.replicas import ReplicaPlan, ServingView, plan, told
+from kuayu.jobs.specification import INSIDE
 from kuayu.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
             for name, decision in decided.items()
             if name not in lost
             and name not in leaving
-            and (step := _step(decision, state.records, budgets, indices)) is not None
+            and (step := _step(decision, state, budgets, indices)) is not None
         ),
         *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
         *beyond,
@@ -510,12 +511,12 @@ def _indices(document: "documents.SchedulingState") -> Indices:
 
 def _step(
     decision: "documents.PlacementDecision",
-    records: "Mapping[str, documents.JobRecord]",
+    state: FederationState,
     budgets: _Budgets,
     indices: Indices,
 ) -> JobStep | None:
     """What a decision leads to; None where it is left alone."""
-    verb, record = decision["verb"], records[decision["job"]]
+    verb, record = decision["verb"], state.records[decision["job"]]
     reason = decision["explanation"]["reason"]
     if verb == "start":
         step = _start(decision, record, budgets)
@@ -524,11 +525,11 @@ def _step(
         from kuayu.scheduling.place import NO_WAY
 
         has_way = not reason.startswith(NO_WAY)
-        if not has_way and record.get("domains"):
-            reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MAX_REASON_CHARACTERS]
+        if not has_way and (bounds := [*_bounds(record, state.document)]):
+            reason = " ".join([reason, *bounds])[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
         return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
-    beneficiary = records.get(decision["explanation"].get("beneficiary", ""))
+    beneficiary = state.records.get(decision["explanation"].get("beneficiary", ""))
     if _is_beyond_replica(beneficiary, record):
         return None  # its devices may be worth more to a replica, to which only jobs of lower priority give way
     if verb == "resize":
@@ -538,6 +539,20 @@ def _step(
         reason = f"{reason} It is stopped and started again from its checkpoint for that: it goes on elsewhere."
     makes_room_for, words = decision["explanation"].get("beneficiary"), reason[:MAX_REASON_CHARACTERS]
     return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=makes_room_for)
+
+
+def _bounds(record: "documents.JobRecord", document: "documents.SchedulingState") -> Iterator[str]:
+    """What a job without a way lacks, so that somebody can see to it."""
+    if not any(domain.get("reachable", True) for domain in document["domains"]):
+        yield "No domain asks for its actions now (kuayu domain run)."
+    if record.get("domains"):
+        yield f"It may only run in {', '.join(record['domains'])}."
+    if all(mode == INSIDE for mode in record.get("split_modes", ())):
+        return
+    if "communication" not in record:
+        yield "It may be spread over domains, but does not say what it sends between them (communication)."
+    elif not document["links"]:
+        yield "It may be spread over domains, but no link between domains is registered (kuayu domain link)."
 
 
 def _is_beyond_replica(beneficiary: "documents.JobRecord | None", record: "documents.JobRecord") -> bool:

@@ -663,7 +663,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._change()
 
     def log_message(self, *_: object) -> None:
-        """Notify nothing."""
+        """Say nothing."""
 
     def _change(self) -> None:
         length = int(self.headers.get("Content-Length", 0))

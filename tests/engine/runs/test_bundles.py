@@ -40,7 +40,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Notify nothing."""
+            """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever)

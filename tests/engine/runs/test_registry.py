@@ -29,7 +29,7 @@ def test_what_is_not_there_is_said_with_what_there_is(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "kuayu.engine.runs.ray", None)  # as where a library that it imports is missing
     with pytest.raises(EngineError) as caught:
         registry.find("ray", tmp_path)
-    assert caught.value.hint == "pip install 'kuayu[ray]'"
+    assert caught.value.hint == "pip install 'kuayu[reference]'"  # there is an extra of that name
 
 
 def test_the_command_line_says_what_is_there(tmp_path: Path) -> None:
@@ -56,16 +56,18 @@ def test_the_command_line_ends_with_one_where_something_is_missing(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "cause"),
+    ("arguments", "cause", "hint"),
     [
-        (["lokal"], "there is no engine lokal"),
-        (["local", "--option", "node=1"], "has no option node"),
-        (["local", "--option", "nodes"], "is not of the form KEY=VALUE"),
-        (["local", "--option", "nodes=7"], "cannot take these options"),
+        (["lokal"], "there is no engine lokal", "engines are local"),
+        (["local", "--option", "node=1"], "has no option node", 'its options are nodes={"NAME": NUMBER}'),
+        (["local", "--option", "nodes"], "is not of the form KEY=VALUE", "partition=gpu"),
+        (["local", "--option", "nodes=7"], "cannot take these options", 'its options are nodes={"NAME": NUMBER}'),
+        (["slurm", "--option", "gpus=8"], "has no option gpus", 'cpus_per_process=NUMBER, arguments=["TEXT"]'),
     ],
 )
-def test_the_command_line_says_what_was_typed_wrongly(arguments: list[str], cause: str) -> None:
-    ended = run("engine", "check", *arguments)
+def test_the_command_line_says_what_was_typed_wrongly(arguments: list[str], cause: str, hint: str) -> None:
+    ended = run("engine", "check", *arguments, COLUMNS="300")
     assert ended.returncode == 2
-    assert cause in " ".join(ended.stderr.split())
-    assert "hint" in ended.stderr
+    said, _, advice = " ".join(ended.stderr.split()).partition("hint")
+    assert cause in said
+    assert hint in advice

@@ -205,7 +205,7 @@ class Metrics:
         self.up = self._gauge("up", "Whether the service answered when it was last asked.")
 
     def watch(self, level: Callable[[], Level], oldest: Callable[[], float], *, up: Callable[[], bool]) -> None:
-        """Notify where the gauges get their values from."""
+        """Say where the gauges get their values from."""
         self.spooled.set_function(lambda: level().samples)
         self.held.set_function(lambda: level().held)
         self.octets.set_function(lambda: level().octets)

@@ -101,7 +101,7 @@ def find_access(kubeconfig: Path | None = None, context: str | None = None) -> A
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return _from_account()
     raise EngineError(
-        f"there is no kubeconfig at {files[0]}", "name one with --kubeconfig or KUBECONFIG, as for kubectl"
+        f"there is no kubeconfig at {files[0]}", "name one by the option kubeconfig, or in KUBECONFIG as for kubectl"
     )
 
 

@@ -684,7 +684,9 @@ def main() -> None:
         knock(sys.argv[1])
         driver = Driver(*sys.argv[1:3])
     except ModuleNotFoundError as error:
-        write({"cause": f"{sys.executable} has no {error.name}", "hint": "pip install 'ray>=2.49'", "transient": False})
+        package = "ray[client]>=2.49" if sys.argv[1].startswith("ray://") else "ray>=2.49"
+        hint = f"pip install '{package}', or name a Python that has it by the option python"
+        write({"cause": f"{sys.executable} has no {error.name}", "hint": hint, "transient": False})
         return
     except Exception as error:  # noqa: BLE001 - whatever Ray raises, somebody waits for an answer
         said = str(error).strip().partition("\n")[0]

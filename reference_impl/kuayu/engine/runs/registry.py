@@ -56,4 +56,4 @@ def _class(name: str) -> Any:
     try:
         return getattr(importlib.import_module(module), engine)
     except ModuleNotFoundError as error:
-        raise EngineError(f"the engine {name} needs {error.name}", f"pip install 'kuayu[{name}]'") from error
+        raise EngineError(f"the engine {name} needs {error.name}", "pip install 'kuayu[reference]'") from error

@@ -453,7 +453,7 @@ class Supervisor:
             send(descendants(os.getpid()), signal.SIGKILL)
 
     def _decide(self, state: str, reason: str, code: int | None, grace: float | None = None) -> None:
-        """Notify how the run comes out, once, and ask all its processes to end."""
+        """Say how the run comes out, once, and ask all its processes to end."""
         if self._verdict is not None:
             return
         self._verdict = state, reason, code
