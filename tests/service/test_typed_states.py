@@ -22,7 +22,7 @@ from kuayu.service import scheduling
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 """A job that keeps nothing busy is fast nowhere: what is made of that divides nought by nought."""
 
-PARTS = ("jobs", "held", "pools", "links")
+PARTS = ("jobs", "holdings", "pools", "links")
 
 
 def answers(body: bytes) -> tuple[scheduling.Decided, scheduling.Decided]:
