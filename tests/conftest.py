@@ -1,6 +1,7 @@
 """What tests of several parts share, and what each of their files costs (`pytest --processor-seconds 40`)."""
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -63,6 +64,13 @@ def browser() -> "Iterator[Browser]":
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_left_open() -> Iterator[None]:
+    """What a file of tests leaves unclosed fails its own last test, and no other one when garbage is next collected."""
+    yield
+    gc.collect()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -28,12 +29,11 @@ def lines(command: str) -> list[str]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that knows one node of the domain of the guide, beside another domain."""
-    made = Service(f"sqlite:///{tmp_path_factory.mktemp('graph') / 'kuayu.db'}")
-    made.start()
-    made.register(NODE, domain=DOMAIN)
-    made.register("hf-001", domain="hefei")
-    yield made
-    made.stop()
+    with closing(Service(f"sqlite:///{tmp_path_factory.mktemp('graph') / 'kuayu.db'}")) as made:
+        made.start()
+        made.register(NODE, domain=DOMAIN)
+        made.register("hf-001", domain="hefei")
+        yield made
 
 
 @pytest.fixture(scope="module")

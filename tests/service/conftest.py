@@ -1,5 +1,6 @@
 """The service as its users meet it: `kuayu serve` in a process of its own, on a free port, with its own database."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -66,6 +67,12 @@ class Service:
         self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
+    def close(self) -> None:
+        """Let its client go, and end it where it runs."""
+        self.client.close()
+        if self.process is not None and self.process.poll() is None:
+            self.stop()
+
     def as_tenant(self, token: str) -> httpx.Client:
         """A client with a bearer token."""
         return httpx.Client(base_url=self.url, timeout=PATIENCE, headers={"Authorization": f"Bearer {token}"})
@@ -128,26 +135,21 @@ StartService = Callable[..., Service]
 @pytest.fixture
 def start_service(tmp_path: Path) -> Iterator[StartService]:
     """Starts services that end with the test."""
-    services: list[Service] = []
+    with contextlib.ExitStack() as services:
 
-    def start(*options: str, database: str | None = None, port: int = 0, spawns: bool = False) -> Service:
-        service = Service(database or f"sqlite:///{tmp_path / 'kuayu.db'}", *options, port=port, spawns=spawns)
-        services.append(service)
-        service.start()
-        return service
+        def start(*options: str, database: str | None = None, port: int = 0, spawns: bool = False) -> Service:
+            service = Service(database or f"sqlite:///{tmp_path / 'kuayu.db'}", *options, port=port, spawns=spawns)
+            services.callback(service.close)
+            service.start()
+            return service
 
-    yield start
-    for service in services:
-        service.client.close()
-        if service.process is not None and service.process.poll() is None:
-            service.stop()
+        yield start
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests of a module, which keep out of each other's way by names."""
-    service = Service(f"sqlite:///{tmp_path_factory.mktemp('service') / 'kuayu.db'}", "--scrape-allow", "127.0.0.1")
-    service.start()
-    yield service
-    service.client.close()
-    service.stop()
+    database = f"sqlite:///{tmp_path_factory.mktemp('service') / 'kuayu.db'}"
+    with contextlib.closing(Service(database, "--scrape-allow", "127.0.0.1")) as service:
+        service.start()
+        yield service

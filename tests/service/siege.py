@@ -52,8 +52,12 @@ def again(path: str, body: bytes, kind: str = "application/json", **headers: str
 def raw(service: Service, *pieces: bytes) -> socket.socket:
     """A connection with the beginning of a request."""
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
-    for piece in pieces:
-        connection.sendall(piece)
+    try:
+        for piece in pieces:
+            connection.sendall(piece)
+    except OSError:
+        connection.close()
+        raise
     return connection
 
 

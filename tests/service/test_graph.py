@@ -4,6 +4,7 @@ import copy
 import random
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 
 import jsonpatch
@@ -51,11 +52,9 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("graph")
     tokens = "".join(f"tenant-{number}=token-{number}\n" for number in range(TENANTS))
     (folder / "tokens").write_text(tokens, encoding="utf-8")
-    service = Service(f"sqlite:///{folder / 'kuayu.db'}", "--token-file", str(folder / "tokens"))
-    service.start()
-    yield service
-    service.client.close()
-    service.stop()
+    with closing(Service(f"sqlite:///{folder / 'kuayu.db'}", "--token-file", str(folder / "tokens"))) as service:
+        service.start()
+        yield service
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count, islice
 from urllib.parse import urlsplit
 
@@ -27,12 +28,11 @@ NOBODY = "0123456789abcdef:7"
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(f"sqlite:///{tmp_path_factory.mktemp('streams') / 'kuayu.db'}", "--graph-changes", "200")
-    service.start()
-    put_domains(service, "a", "b")
-    yield service
-    service.client.close()
-    service.stop()
+    database = f"sqlite:///{tmp_path_factory.mktemp('streams') / 'kuayu.db'}"
+    with closing(Service(database, "--graph-changes", "200")) as service:
+        service.start()
+        put_domains(service, "a", "b")
+        yield service
 
 
 COUNT = count(1)

@@ -5,6 +5,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("issuer")
     (folder / "keys.json").write_bytes(key_set(*KEYS.values()))
     options = (*OPTIONS, str(folder / "keys.json"), "--token", "blue=own-secret")
-    service = Service(f"sqlite:///{folder / 'kuayu.db'}", *options, "--audit-log", str(folder / "audit.jsonl"))
-    service.start()
-    yield service
-    service.client.close()
-    service.stop()
+    options = (*options, "--audit-log", str(folder / "audit.jsonl"))
+    with closing(Service(f"sqlite:///{folder / 'kuayu.db'}", *options)) as service:
+        service.start()
+        yield service
 
 
 def get(service: Service, token: str, path: str = "/v1/domains") -> httpx.Response:
