@@ -100,7 +100,9 @@ def _run(scripts: list[str], folder: Path, port: int, patience_s: float, kuayu: 
             _stop(started.pid)
         output.seek(0)
         printed = output.read()
-    assert ended == 0, printed
+    if ended != 0:
+        logs = [f"{file.name}:\n{file.read_text('utf-8', 'replace')[-4000:]}" for file in sorted(folder.glob("*.log"))]
+        raise AssertionError("\n".join([f"it ended with {ended}", printed, *logs]))
     return printed.replace(url, WRITTEN_FOR).split(f"\n{MARK}\n")[: len(scripts)]
 
 

@@ -191,6 +191,11 @@ def test_links_between_domains_are_registered_and_keep_what_else_is_known_of_the
     assert "such as 10Gbit/s" in kuayu("domain", "link", "east", "west", "--capacity", "10GB", status=2)
     assert "name two domains" in kuayu("domain", "link", "east", "east", status=2)
     assert "nowhere" in kuayu("domain", "link", "east", "nowhere", status=1)
+    for domain in ("east-1", "north", "1-north"):
+        shared.client.put(f"/v1/domains/{domain}", json={"id": domain}).raise_for_status()
+    kuayu("domain", "link", "east-1", "north")
+    assert "leads from east-1 to north" in kuayu("domain", "link", "east", "1-north", status=2)  # of the same name
+    assert "are the most" in kuayu("domain", "link", "e" * 70, "w" * 70, status=2)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import re
 import shlex
 import signal
 import socket
+import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,7 @@ from kuayu.cli.questions import check_url, content_of, listed
 from kuayu.cli.terminal import USAGE, Token, console, errors, fail, plain_table, read_rate, read_size, scaled
 from kuayu.engine.holdings import Pools
 from kuayu_schemas import schema
-from kuayu_schemas.models import AcceleratorKind, Device, Link, Node
+from kuayu_schemas.models import AcceleratorKind, Device, Link, LinkRecord, Node
 
 FORM = 'a table for each kind of accelerator: [pools.a800], and in it a line for each node: "gy-001" = 8'
 DEVICE_FORM = (
@@ -173,6 +174,7 @@ def _is_no_name(text: str) -> bool:
 
 
 if TYPE_CHECKING:
+    from kuayu.client import Client
     from kuayu.engine.controller import DomainController
     from kuayu.engine.domain import DomainSettings
     from kuayu.engine.runs.protocol import Engine
@@ -326,11 +328,14 @@ def link(
     from kuayu.cli.jobs import connected
     from kuayu.client import NotFoundError
 
-    name = f"{source}-{destination}"[:MAX_NAME]
+    name = f"{source}-{destination}"
     for end in (source, destination):
         check_domain(end)
     if source == destination:
         raise fail(f"a link begins and ends in {source}", "name two domains", USAGE)
+    otherwise = "register it by PUT /v1/links/ID under a name of its own"
+    if len(name) > MAX_NAME:
+        raise fail(f"the link would be called {name}, and {MAX_NAME} characters are the most", otherwise, USAGE)
     try:
         known_rate = {} if capacity is None else {"capacity": read_rate(capacity)}
     except ValueError as error:
@@ -342,11 +347,41 @@ def link(
             known = client.link(name).to_wire()
         except NotFoundError:
             known = {}
+        if known and (known["source"], known["destination"]) != (source, destination):
+            cause = f"the link {name} leads from {known['source']} to {known['destination']}"
+            raise fail(cause, otherwise, USAGE)
         members = {member: value for member, value in known.items() if member in Link.model_fields}
         body = {**members, "id": name, "source": source, "destination": destination, **known_rate}
-        record = client.put_link(Link.model_validate_json(json.dumps(body)))
+        added = {source, destination} & DataDirectory(data).entries().keys()
+        record = _registered(client, Link.model_validate_json(json.dumps(body)), added)
     rate = "whose capacity nobody states" if record.capacity is None else scaled(record.capacity, "bit/s")
     typer.echo(f"link {record.id} from {record.source} to {record.destination}, {rate}")
+
+
+LINK_PATIENCE_SECONDS = 60.0
+"""For which a link waits for a domain that was just added: it is registered when its process is there."""
+
+
+def _registered(client: "Client", link: Link, added: Collection[str]) -> "LinkRecord":
+    """The link as the service has it, once domains that were added are known to it.
+
+    Raises:
+        ClientError: It does not know a domain, in time if it was added, or refuses the link.
+    """
+    from kuayu.client import RefusedError
+
+    deadline = time.monotonic() + (LINK_PATIENCE_SECONDS if added else 0.0)
+    waits = False
+    while True:
+        try:
+            return client.put_link(link)
+        except RefusedError as error:
+            if error.name != "unknown-reference" or time.monotonic() >= deadline:
+                raise
+        if not waits:
+            errors.print(f"[dim]waits until {' and '.join(sorted(added))} can be linked[/]")
+        waits = True
+        time.sleep(0.5)
 
 
 @app.command()

@@ -1,12 +1,13 @@
 """One data-parallel training over several domains that agree every so many steps: local SGD with an outer step.
 
-Within a domain, gradients are averaged at every step. Between domains nothing is sent until KUAYU_SYNC_PERIOD steps are
-over; then the way that each domain has gone since is averaged, and taken as the gradient of an outer step with Nesterov
-momentum (A. Douillard et al., "DiLoCo", arXiv:2311.08105, with its outer rate and momentum). In one domain, or where
-KUAYU_SPLIT_MODE is synchronous, it is ordinary data-parallel training.
+Within a domain, gradients are averaged at every step. Between domains nothing is sent until KUAYU_SYNC_PERIOD steps
+are over; then the way that each domain has gone since is averaged, and taken as the gradient of an outer step with
+Nesterov momentum (A. Douillard et al., "DiLoCo", arXiv:2311.08105, with its outer rate and momentum). In one domain,
+or where KUAYU_SPLIT_MODE is synchronous, it is ordinary data-parallel training.
 
-It needs PyTorch and nothing of Kuayu: all that it knows it has from its environment. Steps and checkpoints are told by
-lines. The model is small, and its data follow from a seed, so that nothing has to be downloaded.
+It needs PyTorch and nothing of Kuayu: all that it knows it has from its environment. Rank 0 keeps the checkpoint, and
+hands it to the others, which need no files in common with it. Steps and checkpoints are reported by printed lines.
+The model is small, and its data follow from a seed, so that nothing has to be downloaded.
 """
 
 import hashlib
@@ -95,11 +96,12 @@ def main() -> None:
     model = nn.Sequential(nn.Linear(WIDTH, 64), nn.Tanh(), nn.Linear(64, 1))
     inner, outer, step = torch.optim.AdamW(model.parameters(), lr=3e-3), OuterStep(flat(model)), 0
     last = CHECKPOINT / "last.pt"
-    if last.exists():
-        kept: dict[str, Any] = torch.load(last)
-        step, outer.values, outer.momentum = kept["step"], kept["values"], kept["momentum"]
+    shared: list[dict[str, Any] | None] = [torch.load(last) if RANK == 0 and last.exists() else None]
+    distributed.broadcast_object_list(shared, src=0)
+    if (state := shared[0]) is not None:
+        step, outer.values, outer.momentum = state["step"], state["values"], state["momentum"]
         nn.utils.vector_to_parameters(outer.values.clone(), model.parameters())
-        inner.load_state_dict(kept["inner"])  # that of the first domain, as the number of domains may be another one
+        inner.load_state_dict(state["inner"])  # that of the first domain, as the number of domains may be another one
     print(f"rank {RANK} of {WORLD} in {DOMAIN}, process {os.getpid()}, from step {step}, period {PERIOD}", flush=True)
     while step < STEPS:
         step += 1
