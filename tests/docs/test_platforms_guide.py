@@ -6,7 +6,6 @@ import pytest
 from docs.typed import blocks, perform
 from service.conftest import free_port
 
-
 PATIENCE_SECONDS = 900.0
 """A busy machine takes minutes to start what imports everything."""
 

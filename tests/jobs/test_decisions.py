@@ -110,7 +110,7 @@ def test_a_job_that_is_too_large_for_each_domain_is_spread_or_told_what_it_lacks
     assert {step.verb for step in alone.values()} == {JobVerb.DECIDE}
     assert "may be spread" not in alone["whole"].reason
     assert alone["silent"].reason.endswith("does not say what it sends between them (communication).")
-    assert alone["spread"].reason.endswith("no link between domains is registered (kuayu domain link).")
+    assert alone["spread"].reason.endswith("no link between those allowed is registered (kuayu domain link).")
     assert alone["spread"].decision is not None
     assert alone["spread"].decision["explanation"]["reason"] == alone["spread"].reason
     joined = steps_of(federation(*nodes, links=[link("a", "b")], waiting=waiting))

@@ -155,10 +155,11 @@ def test_more_is_not_started_than_nodes_have_free() -> None:
     assert placed(request([domain("a", pool(8, nodes=nodes))], [spec("j")])) == {}
 
 
-def test_devices_that_a_running_job_does_not_use_are_reclaimed_for_one_that_waits() -> None:
-    """It keeps 4 of 16 busy, has days to go and can do with 8."""
+@pytest.mark.parametrize("priority", [0, 5])
+def test_devices_that_a_running_job_does_not_use_are_reclaimed_for_one_that_waits(priority: int) -> None:
+    """It keeps 4 of 16 busy, has days to go and can do with 8, so that its priority is no reason to keep the others."""
     elastic = {"minimum": 8, "maximum": 32, "requested": 16}
-    idle = spec("idle", 16, seconds=1e6, devices=elastic, communication=talks(checkpoint=0.0))
+    idle = spec("idle", 16, seconds=1e6, devices=elastic, communication=talks(checkpoint=0.0), priority=priority)
     its = running(idle, [("a", 16)], rate=4.0, used=0.25, done=4.0)
     decision = placed(request([domain("a", pool(16, free=0))], [spec("j")], running=[its]))["idle"]
     assert decision["verb"] == "resize"

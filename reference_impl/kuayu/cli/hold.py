@@ -42,7 +42,7 @@ def check(
     ] = Path("kuayu-data/engine"),
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Option of the engine, as JSON or as it stands; may be repeated."),
+        typer.Option(metavar="KEY=VALUE", help="Option of the engine, lists and mappings as JSON; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
@@ -103,7 +103,9 @@ FORMS = {
 
 def _forms(known: Mapping[str, str]) -> str:
     """How the options of an engine are written."""
-    forms = {key: next(FORMS[part] for part in FORMS if part in annotation) for key, annotation in known.items()}
+    forms = {
+        key: next((FORMS[part] for part in FORMS if part in annotation), "VALUE") for key, annotation in known.items()
+    }
     return f"its options are {', '.join(f'{key}={form}' for key, form in forms.items())}"
 
 

@@ -525,8 +525,8 @@ def _step(
         from kuayu.scheduling.place import NO_WAY
 
         has_way = not reason.startswith(NO_WAY)
-        if not has_way and (bounds := [*_bounds(record, state.document)]):
-            reason = " ".join([reason, *bounds])[:MAX_REASON_CHARACTERS]
+        if not has_way and (lacking := [*_lacks(record, state.document)]):
+            reason = " ".join([reason, *lacking])[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
         return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
     beneficiary = state.records.get(decision["explanation"].get("beneficiary", ""))
@@ -541,18 +541,20 @@ def _step(
     return JobStep(record["id"], JobVerb.STOP, words, record["attempt"], decision, beneficiary=makes_room_for)
 
 
-def _bounds(record: "documents.JobRecord", document: "documents.SchedulingState") -> Iterator[str]:
+def _lacks(record: "documents.JobRecord", document: "documents.SchedulingState") -> Iterator[str]:
     """What a job without a way lacks, so that somebody can see to it."""
     if not any(domain.get("reachable", True) for domain in document["domains"]):
         yield "No domain asks for its actions now (kuayu domain run)."
     if record.get("domains"):
         yield f"It may only run in {', '.join(record['domains'])}."
-    if all(mode == INSIDE for mode in record.get("split_modes", ())):
+    known = {domain["id"] for domain in document["domains"]}
+    allowed = known & set(record.get("domains", known))
+    if len(allowed) <= 1 or all(mode == INSIDE for mode in record.get("split_modes", ())):
         return
     if "communication" not in record:
         yield "It may be spread over domains, but does not say what it sends between them (communication)."
-    elif not document["links"]:
-        yield "It may be spread over domains, but no link between domains is registered (kuayu domain link)."
+    elif not any({link["source"], link["target"]} <= allowed for link in document["links"]):
+        yield "It may be spread over domains, but no link between those allowed is registered (kuayu domain link)."
 
 
 def _is_beyond_replica(beneficiary: "documents.JobRecord | None", record: "documents.JobRecord") -> bool:

@@ -261,7 +261,7 @@ class Preemption:
     """Preempts jobs where that gains more than it costs.
 
     Attributes:
-        moved: Jobs that have been preempted.
+        migrations: Jobs that have been preempted, and what they go on with.
 
     Args:
         snapshot: Its running jobs.
@@ -277,7 +277,7 @@ class Preemption:
     def better(
         self, attempt: Attempt, job_rows: slice, candidates: Candidates, scoring: Scoring, delay: float
     ) -> int | None:
-        """A way that is better than the one chosen, if others are preempted for it; they are.
+        """A candidate that is better than the chosen one and starts by preempting others; it preempts them.
 
         Args:
             attempt: Of the job that is looked at; waits, crowd and score of the candidate are brought up to date.

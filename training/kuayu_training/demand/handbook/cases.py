@@ -139,7 +139,7 @@ def best(model: Model, hardware: Hardware) -> Ranking:
 
 @cache
 def fewest(model: Model, name: str) -> int | None:
-    """The smallest number of devices, of powers of two up to MOST, on which some layout fits."""
+    """The smallest number of devices, of powers of two up to MAX_DEVICES, on which some layout fits."""
     sizes = (2**power for power in range(MAX_DEVICES.bit_length()))
     return next((size for size in sizes if len(best(model, machine(name, size)).order)), None)
 

@@ -17,7 +17,7 @@ ASSUMED = Words(
     "and bandwidth are in powers of "
     "ten. *Step* is the time of one optimizer step; *utilisation* is model FLOP/s over the devices' peak in bf16.",
     "除表中另有说明外：序列长度 {sequence}，每步 {batch} 条序列（{tokens:.1f} 百万词元），bf16 与 Adam，序列并行，"
-    "融合注意力，无填充；GB200 每机柜用 64 个设备。存储与带宽以十进制计。"
+    "融合注意力，无填充；GB200 每机柜用 64 个加速器。存储与带宽以十进制计。"
     "*步时*为一次优化器更新的时间；*利用率*为模型 FLOP/s 与 bf16 峰值之比。",
 )
 LAW = Words("The law in one page", "一页看懂规律")
@@ -62,12 +62,12 @@ LAW_ROWS = (
         Words("Tensor traffic of a device", "张量并行流量"),
         Words(
             "16·(T−1)/T·s·b·h bytes a layer and micro-batch: grows with tokens, hardly with T",
-            "每层每微批每设备 16·(T−1)/T·s·b·h 字节：随词元数增长，几乎不随 T 变化",
+            "每层每微批每加速器 16·(T−1)/T·s·b·h 字节：随词元数增长，几乎不随 T 变化",
         ),
     ),
     (
         Words("Pipeline traffic", "流水并行流量"),
-        Words("4·v·s·b·h ÷ T bytes a micro-batch and device", "每微批每设备 4·v·s·b·h ÷ T 字节"),
+        Words("4·v·s·b·h ÷ T bytes a micro-batch and device", "每微批每加速器 4·v·s·b·h ÷ T 字节"),
     ),
     (
         Words("Data traffic", "数据并行流量"),
@@ -96,27 +96,27 @@ SIZES_NOTE = Words(
     "State: 18 bytes a parameter. Whole training: 20 tokens for each active parameter (arXiv:2203.15556).",
     "状态按每参数 18 字节计；完整训练按每个激活参数 20 词元计（arXiv:2203.15556）。",
 )
-MIN_DEVICES = Words("Devices at least", "最少设备数")
+MIN_DEVICES = Words("Devices at least", "最少加速器数")
 MIN_DEVICES_NOTE = Words(
     "The smallest number, doubling from one device, on which some layout fits into memory.",
-    "自一个设备起倍增，使某种布局能放入显存的最小数量。",
+    "自一个加速器起倍增，使某种布局能放入内存的最小数量。",
 )
 DIMENSIONS = Words("Strategy: one dimension at a time", "策略：逐一考察并行维度")
 DIMENSION_NAMES = {
-    "data": Words("Data parallelism: devices grow, the batch stays", "数据并行：设备增加，批量不变"),
-    "tensor": Words("Tensor parallelism: 512 devices, replicas make way", "张量并行：512 个设备，副本数相应减少"),
-    "pipeline": Words("Pipeline parallelism: 512 devices, replicas make way", "流水并行：512 个设备，副本数相应减少"),
+    "data": Words("Data parallelism: devices grow, the batch stays", "数据并行：加速器增加，批量不变"),
+    "tensor": Words("Tensor parallelism: 512 devices, replicas make way", "张量并行：512 个加速器，副本数相应减少"),
+    "pipeline": Words("Pipeline parallelism: 512 devices, replicas make way", "流水并行：512 个加速器，副本数相应减少"),
 }
 DIMENSION_LESSONS = {
     "data": Words(
         "Compute of a device falls as 1/D and its gradient traffic stays: what is not hidden grows as a share of the "
         "step, and with fewer micro-batches a pipeline's bubble grows too.",
-        "单设备计算量按 1/D 下降而梯度流量不变：未被隐藏的通信占步时的份额上升；微批减少时流水气泡也随之增大。",
+        "单加速器计算量按 1/D 下降而梯度流量不变：未被隐藏的通信占步时的份额上升；微批减少时流水气泡也随之增大。",
     ),
     "tensor": Words(
         "Memory falls as 1/T, but traffic inside the node grows with the tokens of a replica; products become narrow. "
         "Beyond the fast links it does not pay.",
-        "显存按 1/T 下降，但节点内流量随副本的词元数增长，矩阵变窄；超出高速互联范围即不划算。",
+        "内存按 1/T 下降，但节点内流量随副本的词元数增长，矩阵变窄；超出高速互联范围即不划算。",
     ),
     "pipeline": Words(
         "State falls as 1/P and traffic is least of all, so that this is the dimension for slow links; the bubble "
@@ -127,23 +127,23 @@ DIMENSION_LESSONS = {
 DIMENSION_COLUMNS = Words(
     "Degree|Devices|Step (s)|Utilisation|Memory (GB)|In the node (GB a step)|Between nodes (GB a step)|Bubble|"
     "Waiting for links|Fits",
-    "并行度|设备数|步时（s）|利用率|显存（GB）|节点内（GB/步）|节点间（GB/步）|气泡|等待通信|能否放下",
+    "并行度|加速器数|步时（s）|利用率|内存（GB）|节点内（GB/步）|节点间（GB/步）|气泡|等待通信|能否放下",
 )
-SAVING = Words("Saving memory", "节省显存")
+SAVING = Words("Saving memory", "节省内存")
 SAVING_COLUMNS = Words(
-    "Way|Memory (GB)|Step (s)|Between nodes (GB a step)|Fits", "方式|显存（GB）|步时（s）|节点间（GB/步）|能否放下"
+    "Way|Memory (GB)|Step (s)|Between nodes (GB a step)|Fits", "方式|内存（GB）|步时（s）|节点间（GB/步）|能否放下"
 )
 PARTS = Words("Parameters|Gradients|Optimizer|Activations|Working space", "参数|梯度|优化器|激活|工作空间")
 CHOICES = Words("Size × strategy × accelerator", "规模 × 策略 × 加速器")
 CHOICES_NOTE = Words(
     "The fastest layout of all divisors' layouts that fit. *Device-hours* are those of a whole training. D data, T "
     "tensor, P pipeline (× virtual stages), E expert, b micro-batch.",
-    "在全部整除布局中能放下且最快者。*设备小时*为完整训练所需。D 数据、T 张量、P 流水（× 虚拟级）、E 专家、b 微批。",
+    "在全部整除布局中能放下且最快者。*加速器小时*为完整训练所需。D 数据、T 张量、P 流水（× 虚拟级）、E 专家、b 微批。",
 )
 CHOICES_COLUMNS = Words(
     "Accelerator|Devices|Layout|Step (s)|Utilisation|Memory (GB)|In the node (GB a step)|Between nodes (GB a step)|"
     "Device-hours (10³)|Layouts that fit",
-    "加速器|设备数|布局|步时（s）|利用率|显存（GB）|节点内（GB/步）|节点间（GB/步）|设备小时（10³）|可行布局",
+    "加速器|加速器数|布局|步时（s）|利用率|内存（GB）|节点内（GB/步）|节点间（GB/步）|加速器小时（10³）|可行布局",
 )
 NONE_FITS = Words("none fits", "均放不下")
 WHY = Words("Most layouts fail for: {}.", "多数布局不可行的原因：{}。")
@@ -167,7 +167,7 @@ ACROSS_WAYS = {
 INSIDE = Words("Inside a step", "一步之内")
 INSIDE_NOTE = Words(
     "The 175 B model on {devices} {name}, layout {layout}: share of devices that compute, and what a device sends.",
-    "175B 模型，{devices} × {name}，布局 {layout}：正在计算的设备份额，以及单设备发送速率。",
+    "175B 模型，{devices} × {name}，布局 {layout}：正在计算的加速器份额，以及单加速器发送速率。",
 )
 INSIDE_COLUMNS = Words(
     "Segment|Begins (s)|Lasts (s)|Computing|In the node (GB/s)|Between nodes (GB/s)",
@@ -181,16 +181,16 @@ SEGMENTS = {
     "update": Words("Optimizer", "优化器更新"),
     "idle": Words("Rest", "其余"),
 }
-PLOT_HOURS = Words("Device-hours of a whole training, 1024 devices", "完整训练的设备小时（1024 个设备）")
-PLOT_MEMORY = Words("Memory by part, 70B, 256 devices", "显存组成（70B，256 个设备）")
-PLOT_SCALING = Words("Utilisation over devices, A100", "利用率随设备数的变化（A100）")
-PLOT_TRAFFIC = Words("Traffic of a device over the degree, 70B", "单设备流量随并行度的变化（70B）")
+PLOT_HOURS = Words("Device-hours of a whole training, 1024 devices", "完整训练的加速器小时（1024 个加速器）")
+PLOT_MEMORY = Words("Memory by part, 70B, 256 devices", "内存组成（70B，256 个加速器）")
+PLOT_SCALING = Words("Utilisation over devices, A100", "利用率随加速器数的变化（A100）")
+PLOT_TRAFFIC = Words("Traffic of a device over the degree, 70B", "单加速器流量随并行度的变化（70B）")
 PLOT_INSIDE = Words("Links inside a step, 175B", "一步之内的链路流量（175B）")
 AXES = {
     "parameters": Words("active parameters (10⁹)", "激活参数（10⁹）"),
-    "hours": Words("device-hours (10³)", "设备小时（10³）"),
-    "memory": Words("GB a device", "GB/设备"),
-    "devices": Words("devices", "设备数"),
+    "hours": Words("device-hours (10³)", "加速器小时（10³）"),
+    "memory": Words("GB a device", "GB/加速器"),
+    "devices": Words("devices", "加速器数"),
     "utilisation": Words("utilisation (%)", "利用率（%）"),
     "degree": Words("degree", "并行度"),
     "traffic": Words("GB a step", "GB/步"),
@@ -216,7 +216,7 @@ LIMITS_TEXT = Words(
     "给出带宽。",
 )
 REASON_NAMES = {
-    "memory": Words("memory", "显存不足"),
+    "memory": Words("memory", "内存不足"),
     "heads": Words("tensor does not divide the heads", "张量并行不能整除注意力头"),
     "node": Words("tensor beyond the node", "张量并行超出节点"),
     "stages": Words("stages do not divide the layers", "流水级不能整除层数"),
@@ -224,7 +224,7 @@ REASON_NAMES = {
     "batch": Words("the batch cannot be divided", "批量不能整除"),
     "experts": Words("experts cannot be divided", "专家不能整除"),
     "sequence": Words("the sequence cannot be divided", "序列不能整除"),
-    "devices": Words("number of devices", "设备数不符"),
+    "devices": Words("number of devices", "加速器数不符"),
     "link": Words("no link between domains", "域间无链路"),
     "domain": Words("inner groups across domains", "内层组跨域"),
     "precision": Words("number format", "数值格式"),

@@ -233,7 +233,7 @@ def find_options(w, r, was):
 
 @compiled
 def better(w, r, job, delay):
-    """The candidate that is better than the one chosen, if others are preempted for it, which they are; none else."""
+    """The candidate that is better than the one chosen, and starts by preempting others; it preempts them."""
     e, p = r.epoch[0], r.parameters
     if e.tries <= 0:
         return NONE
