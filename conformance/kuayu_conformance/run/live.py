@@ -308,7 +308,7 @@ def remove(
             for _, alike in groupby(enumerate(latest_first), key=lambda numbered: numbered[1][0].rpartition("/")[0]):
                 some = list(alike)
                 gone = pool.map(delete, some)
-                left += [made for (_, made), is_gone in zip(some, gone, strict=True) if not is_gone]
+                left += [entry for (_, entry), is_gone in zip(some, gone, strict=True) if not is_gone]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
