@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from service.test_ten_minutes import Folder, JobObject, folder, until
+from service.typed_folder import Folder, JobObject, folder, until
 
 from kuayu.engine.runs.supervisor import started
 
