@@ -7,7 +7,8 @@ have to be the same; the exit status is 1 where they are not. Both are treated a
 steps were made, one that is drawn is killed with SIGKILL, and is started anew a second after the first new step without
 it. Nothing stands by. *Interruption* is the longest time without a step that had not been made before, from the diaries
 of the workers, of those that fall at least in part between the kill and the new start (*lost*), and between that and
-the last new step before the next kill (*back*).
+the last new step before the next kill (*back*). So one more is killed than counts: what follows the last kill is cut
+short by the end of the training.
 
 torchft (https://github.com/pytorch/torchft, BSD) keeps a quorum by heartbeats to its lighthouse and heals who comes
 back from a peer; here with gloo, a synchronous quorum, and as many milliseconds of silence, of a worker and within an
@@ -37,7 +38,7 @@ from typing import Any
 
 from kuayu.live.findings import TOLERANCE, Entry, diaries
 from kuayu.live.plan import HUBS, Settings
-from kuayu.live.run import LAST_STEPS, LIFT_S, PAUSE_S, SETTLED_STEPS, Run
+from kuayu.live.run import LIFT_S, PAUSE_S, SETTLED_STEPS, Run
 from kuayu.live.supervisor import Kind
 
 PATIENCE_S = 120.0
@@ -103,28 +104,21 @@ class TrainingRecord:
         return max(gaps)
 
     def figures(self) -> dict[str, list[float]]:
-        """Interruptions, each in seconds; and the usual time of a step.
+        """Interruptions by all kills but the last, each in seconds; and the usual time of a step.
 
         A gap in which the next worker is killed is that one's: a domain is back until the last new step before.
         """
-        new_steps = self.new_steps()
-        ends = [
-            max((step for step in new_steps if step <= kill.killed_at), default=float("-inf"))
-            for kill in self.kills[1:]
-        ]
+        lost, back, new_steps = [], [], self.new_steps()
+        for kill, next_kill in itertools.pairwise(self.kills):
+            lost.append(self.longest_gap(kill.killed_at, kill.restarted_at))
+            end = max(step for step in new_steps if step <= next_kill.killed_at)
+            back.append(self.longest_gap(kill.restarted_at, end))
         gaps = [after - before for before, after in itertools.pairwise(new_steps)]
-        return {
-            "lost": [self.longest_gap(kill.killed_at, kill.restarted_at) for kill in self.kills],
-            "back": [
-                self.longest_gap(kill.restarted_at, end)
-                for kill, end in zip(self.kills, [*ends, float("inf")], strict=True)
-            ],
-            "step": [statistics.median(gaps)],
-        }
+        return {"lost": lost, "back": back, "step": [statistics.median(gaps)]}
 
 
 def train_kuayu(settings: Settings, kills: int, folder: Path) -> TrainingRecord:
-    """Train under the control plane of `kuayu live`."""
+    """Train under the control plane of `kuayu live`, and kill so many workers, one after the other."""
     run = Run(settings, folder, [Kind.kill] * kills, lambda _: None)
     run.go()
     record = TrainingRecord("kuayu live", diaries(folder), [])
@@ -194,13 +188,10 @@ class Torchft:
         try:
             for domain in self._settings.names:
                 self._start(domain)
-            self._settle()
             for _ in range(kills):
+                self._settle()
                 time.sleep(self._random.uniform(*PAUSE_S))
                 record.kills.append(self._kill())
-                self._settle()
-            last = self._diaries.last + LAST_STEPS
-            self._await(lambda _: self._diaries.last >= last)
         finally:
             for process in (*self._workers.values(), self._lighthouse):
                 process.kill()
@@ -357,8 +348,8 @@ def main(arguments: Sequence[str]) -> int:
         tempfile.TemporaryDirectory(prefix="torchft-") as torchft_folder,
     ):
         records = [
-            train_kuayu(settings, options.kills, Path(kuayu_folder)),
-            Torchft(settings, options.silence, Path(torchft_folder)).train(options.kills),
+            train_kuayu(settings, options.kills + 1, Path(kuayu_folder)),
+            Torchft(settings, options.silence, Path(torchft_folder)).train(options.kills + 1),
         ]
     figures = {record.name: record.figures() for record in records}
     for name, values in figures.items():
