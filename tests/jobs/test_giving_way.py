@@ -161,6 +161,13 @@ def test_nobody_gives_way_where_somebody_else_would_take_the_devices() -> None:
     )
 
 
+@pytest.mark.parametrize("ahead", [job("ahead", 1, priority=9, domains=["b"]), job("ahead", 100_000, priority=9)])
+def test_a_job_that_could_not_run_there_keeps_nobody_from_giving_way_or_taking_back(ahead: Any) -> None:
+    steps = steps_of(beside(training("long", 8, priority=4), waiting=[ahead, replica()]))
+    assert steps["long"].resize == {"devices": 7, "before": 8, "beneficiary": "chat.1"}
+    assert steps_of(beside(training("long", 5), waiting=[ahead]))["long"].resize == {"devices": 8, "before": 5}
+
+
 def test_who_gave_way_grows_again_when_devices_are_free_and_nobody_waits() -> None:
     steps = steps_of(beside(training("long", 5)))
     assert steps["long"].resize == {"devices": 8, "before": 5}

@@ -360,7 +360,11 @@ class Run:
         transcript: TranscriptWriter,
         known: Sequence[Event] | None = None,
     ) -> None:
-        """Make a check, of whose exchanges some are known already where it had begun."""
+        """Make a check, of whose exchanges some are known already where it had begun, and remove what it made.
+
+        What is left of one check is there for the next: a job that waits decides what is due to others, and nodes that
+        are silent keep a target busy.
+        """
         with self._client() as client:
             live = LiveSource(
                 *(check.name, client, self._options.credentials, exporter, transcript, self._stop),
@@ -390,6 +394,7 @@ class Run:
                 results = attributed(excused(results, check, begun, load, self._options.target), begun, load)
             transcript.write({"kind": "end", "episode": check.name, "seconds": seconds})
             self._progress.finished(check, results)
+            self._removed(client, (begun,))
 
     def _episodes_of(
         self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter, client: httpx.Client
@@ -424,9 +429,9 @@ class Run:
     ) -> None:
         """Make checks that keep the target or this machine busy: side by side where no verdict rests on the clock.
 
-        The worlds of all checks before are removed first: a target keeps looking at them as long as they are
-        registered. What is timed is made alone: the suite's own next check would be in its way. It comes before what
-        is not, so that whoever makes a long run has to leave the machine alone for the first part of it, and no more.
+        What is timed is made alone: the suite's own next check would be in its way. It comes before what is not, so
+        that whoever makes a long run has to leave the machine alone for the first part of it, and no more. What could
+        not be removed when its check was over is tried again first.
         """
         self._removed(client, tuple(self._episodes))
         for check in checks:

@@ -277,9 +277,9 @@ def _with_room(
     placed = {step.job for step in steps if step.verb in {JobVerb.PLACE, JobVerb.HOLD}}
     waiting = [entry["spec"]["id"] for entry in state.document["waiting"] if entry["spec"]["id"] not in placed]
     changes = make_room(state.document, state.records, starting, changing, waiting)
-    all_placed = all(record["id"] in placed for record in snapshot.waiting)
-    if all_placed and not any(_is_changing(serving, planned) for serving, planned in plans):
-        changes = take_back(state.document, state.records, starting, changing)
+    if not changes and not any(_is_changing(serving, planned) for serving, planned in plans):
+        remaining = [record for record in snapshot.waiting if record["id"] not in placed]
+        changes = take_back(state.document, state.records, starting, changing, remaining)
     for_whom: dict[str, list[SizeChange]] = {}
     for change in changes:
         for_whom.setdefault(change.beneficiary or "", []).append(change)

@@ -9,12 +9,13 @@
 3. Nobody gives way in vain: where all of them together would not do, nothing happens.
 4. Devices are counted by pool, not by node. Where enough are free and the replica waits all the same, as where no
    node has room for it, nobody gives way.
-5. Nobody gives way where a job that is no replica stands before the replica in the queue: it would take the devices.
+5. Nobody gives way in a pool that a job which is no replica could run in and that stands before the replica in the
+   queue: it would take the devices. A job that waits for other pools, or for more than there is, keeps nobody.
 6. Here it does not count when a job was interrupted last, as the load of a serving job cannot wait for half an hour;
    how often its replicas come and go is bounded by its cool-down (:mod:`kuayu.jobs.replicas`).
 7. *Taking back*: who gave way, and has fewer devices than it asked for, grows again as soon as devices are free in
-   its pool, nobody waits, and no replica comes or goes: it is interrupted once for all that is given back. Who was
-   stopped is queued and started like any other.
+   its pool, nobody waits who could run there, and no replica comes or goes: it is interrupted once for all that is
+   given back. Who was stopped is queued and started like any other.
 """
 
 from collections import defaultdict
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kuayu.jobs.progress import GAVE_WAY, RESTARTING, RUNNING, last_interruption
+from kuayu.jobs.specification import INSIDE
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -84,10 +86,12 @@ class _Pools:
 
     Attributes:
         free: Those that are free, or will be, and not promised to a replica.
+        devices: All of them.
         accelerators: Class OfferedAccelerator, by name.
     """
 
     free: dict[Pool, int] = field(default_factory=dict)
+    devices: dict[Pool, int] = field(default_factory=dict)
     accelerators: "Mapping[str, documents.OfferedAccelerator]" = field(default_factory=dict)
 
 
@@ -110,12 +114,14 @@ def make_room(
     pools = _pools(document, records, starting, changing)
     victims = _victims(_holders(document, records, changing))
     taken: dict[str, SizeChange] = {}
+    claimed: set[Pool] = set()
     for name in waiting:
         record = records[name]
         if "replica_of" not in record:
-            break
+            claimed |= _could_run_in(record, pools)
+            continue
         needed = record["devices"]["minimum"]
-        usable = [pool for pool in sorted(pools.free) if _may_use(record, pool, pools)]
+        usable = [pool for pool in sorted(pools.free.keys() - claimed) if _may_use(record, pool, pools)]
         usable.sort(key=lambda pool: -pools.free[pool])
         if any(pools.free[pool] >= needed for pool in usable):
             pools.free[next(pool for pool in usable if pools.free[pool] >= needed)] -= needed
@@ -138,19 +144,22 @@ def take_back(
     records: "Mapping[str, documents.JobRecord]",
     starting: "Sequence[documents.JobPlacement]",
     changing: Collection[str],
+    waiting: "Iterable[documents.JobRecord]",
 ) -> list[SizeChange]:
-    """Have jobs grow again that gave way; to be asked only where nobody waits.
+    """Have jobs grow again that gave way, where nobody waits who could run there.
 
     Args:
         document: What was decided on.
         records: Records of its jobs, by name.
         starting: What is given out by what was decided.
         changing: Jobs of which something else becomes by that.
+        waiting: Jobs that go on waiting.
     """
-    free = _free(document, starting)
+    free, pools = _free(document, starting), _pools(document, records, starting, changing)
+    claimed = set[Pool]().union(*(_could_run_in(record, pools) for record in waiting))
     changes = []
     for holder in _holders(document, records, changing):
-        if not last_interruption(holder.record).startswith(GAVE_WAY):
+        if holder.pool in claimed or not last_interruption(holder.record).startswith(GAVE_WAY):
             continue
         devices = holder.record["devices"]
         wanted = devices.get("requested", devices["maximum"])
@@ -183,7 +192,10 @@ def _pools(
 ) -> _Pools:
     """Devices of all pools that are free, or will be by what was decided before and now."""
     accelerators = {accelerator["id"]: accelerator for accelerator in document["accelerators"]}
-    pools = _Pools(_free(document, starting), accelerators)
+    devices = {
+        (domain["id"], row["accelerator"]): row["devices"] for domain in document["domains"] for row in domain["pools"]
+    }
+    pools = _Pools(_free(document, starting), devices, accelerators)
     for entry in document["running"]:
         record = records[entry["spec"]["id"]]
         if record["state"] != RESTARTING and record["id"] not in changing and not record.get("cancelling"):
@@ -259,6 +271,14 @@ def _for_whom(
     """Replica and serving job that a job gives way to, the first where there are several."""
     before = taken.get(job)
     return (replica["id"], replica["replica_of"]) if before is None else (before.beneficiary, before.serving)
+
+
+def _could_run_in(record: "documents.JobRecord", pools: _Pools) -> set[Pool]:
+    """Pools in which a job could run if all of their devices were free; all that it may use where it may be spread."""
+    needed, usable = record["devices"]["minimum"], {pool for pool in pools.free if _may_use(record, pool, pools)}
+    if any(mode != INSIDE for mode in record.get("split_modes", ())):
+        return usable if sum(pools.devices[pool] for pool in usable) >= needed else set()
+    return {pool for pool in usable if pools.devices[pool] >= needed}
 
 
 def _may_use(record: "documents.JobRecord", pool: Pool, pools: _Pools) -> bool:
