@@ -56,10 +56,11 @@ def test_a_run_called_off_leaves_nothing_behind(options: Options, tmp_path: Path
     assert listed(options.target, "nodes") == []
 
 
-def test_worlds_that_are_over_are_removed_before_a_target_that_is_kept_busy_is_timed(
-    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("behind", [True, False])
+def test_what_a_check_made_is_gone_when_the_next_begins(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, behind: bool
 ) -> None:
-    """A target goes on looking at what is registered, which would slow what comes behind."""
+    """A target goes on looking at what is registered, which slows what comes next; a job that waits delays others."""
     seen: dict[str, list[str]] = {}
 
     def played(episode: Episode) -> None:
@@ -70,8 +71,8 @@ def test_worlds_that_are_over_are_removed_before_a_target_that_is_kept_busy_is_t
     def observed(_: Episode) -> None:
         seen["when others are made"] = listed(options.target, "domains")
 
-    world = Check("world", (), played, lambda _: (), background=True)
-    others = Check("others", (), observed, lambda _: (), recorded_times=True, heavy=True)
+    world = Check("world", (), played, lambda _: (), background=behind)
+    others = Check("others", (), observed, lambda _: (), recorded_times=True, heavy=behind)
     monkeypatch.setattr(Run, "_left_of", lambda *_: [world, others])
     Run(dataclasses.replace(options, selection=("COM-012",)), tmp_path, Progress()).execute()
     assert len(seen["while it is played"]) == 1
