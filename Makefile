@@ -19,7 +19,7 @@ NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newe
 .DEFAULT_GOAL := help
 .PHONY: help check test quick schemas drift changes lint lint-spec types contracts docs serve-docs standard mutants benchmark \
         benchmark-baseline benchmark-ingest benchmark-jobs benchmark-latency benchmark-scheduling report results results-check submissions \
-        verify verify-all licences sbom audit lock clean
+        engines verify verify-all licences sbom audit lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -93,6 +93,18 @@ $(DOCUMENT)/.ready: spec/document/requirements.lock
 	@$(DOCUMENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
 	  --only-binary :all: --requirement $< || { \
 	  echo "pip found no index with the packages of $<; set PIP_INDEX_URL to one, or PIP_FIND_LINKS to a folder" >&2; exit 1; }
+	touch $@
+
+# Ray is no part of the lock: whoever uses it has the cluster's. It stays beside the environment, so that no other run finds it.
+RAY := build/engines/ray
+
+engines: $(READY) $(RAY)/.ready ## Test the engines on real Ray and Slurm (installs Ray, and Debian's Slurm where root may).
+	@sh .ci/slurm
+	PYTHONPATH=$(RAY) $(BIN)/pytest tests/engine/runs/test_ray.py tests/engine/runs/test_slurm.py \
+	  tests/service/test_ten_minutes_on_clusters.py tests/scheduling/test_workers.py
+
+$(RAY)/.ready: tests/engine/runs/ray-requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(RAY) --requirement $<
 	touch $@
 
 mutants: $(READY) ## Run the kill matrix; writes build/mutants/matrix.json and matrix.html.

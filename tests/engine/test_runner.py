@@ -14,7 +14,7 @@ from kuayu.client import Client, UnreachableError
 from kuayu.engine.controller import DomainController
 from kuayu.engine.holdings import Journal, LeaseClock, Pools
 from kuayu.engine.runner import PORTS, Runner, name_of, port_of
-from kuayu.engine.runs.protocol import EngineError, Placement, RunState
+from kuayu.engine.runs.protocol import EngineError, NodeUnavailableError, Placement, RunState
 from kuayu_schemas import schema
 from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult, Revision
 
@@ -217,6 +217,16 @@ def test_what_the_engine_cannot_run_fails_once_nothing_of_it_is_alive(domain: Do
     assert sum(domain.controller.holdings.free("a800").values()) == 8  # whoever holds it gives it back
     domain.ask(release("r"))
     assert domain.runner.records == []
+
+
+def test_a_node_that_is_lost_is_no_fault_of_the_run_and_not_waited_for(domain: Domain) -> None:
+    domain.engine.troubles = [NodeUnavailableError("node n takes no jobs: down", "see sinfo")]
+    domain.ask(reserve("r"), reserve("r", COMMIT), start())
+    answer = domain.service.answers["start", COMMIT]
+    assert answer.outcome is ActionOutcome.refused
+    assert answer.problem is not None
+    assert answer.problem.detail == "node n takes no jobs: down; see sinfo"
+    assert [what for what, _ in domain.engine.asked] == ["start", "stop"]
 
 
 def test_what_may_be_over_in_a_while_is_tried_again(domain: Domain) -> None:

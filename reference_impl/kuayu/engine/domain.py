@@ -6,7 +6,7 @@ while the service is away.
 
     controller  asks for actions, and answers them      runner    has the engine start and end runs
     reporter    sends states, steps and lines of runs   sender    sends signs of life, with steps
-    collector   sends telemetry
+    collector   sends telemetry                     node watch  says which nodes of a cluster take no runs
 """
 
 import logging
@@ -24,6 +24,7 @@ from kuayu.engine.controller import AllocationHooks, DomainController
 from kuayu.engine.heartbeats import HeartbeatSender
 from kuayu.engine.holdings import Holding, Journal, Pools
 from kuayu.engine.host import Host, seconds_up
+from kuayu.engine.node_watch import NodeWatch
 from kuayu.engine.run_reports import RunReporter
 from kuayu.engine.runner import ADDRESS, Runner
 from kuayu.engine.runs.protocol import Engine
@@ -45,7 +46,7 @@ REPORT_PATIENCE_S: Final = 5.0
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 10.0
 LOCAL_POLL_S: Final = 0.25
 REMOTE_POLL_S: Final = 2.0
-"""Seconds between two looks at runs: of this host, and of a cluster that is asked over a network."""
+"""Seconds between two looks at runs and nodes: of this host, and of a cluster that is asked over a network."""
 
 SAMPLES: Final = 5_000
 """Samples that wait for the service at most."""
@@ -151,6 +152,8 @@ class RunningDomain:
         """
         self._start("registration", self._register)
         self._start("run reports", lambda: self._reporter.run(self._stopped))
+        if self._engine.name != "local":
+            self._start("node watch", self._watch_nodes)
         if self._settings.host is not None:
             self._start("signs of life", self._beat)
             self._start("telemetry", self._observe)
@@ -276,6 +279,14 @@ class RunningDomain:
                 sender.run(self._stopped, BEAT_S)
             except ClientError as error:
                 logger.warning("no signs of life are sent any more: %s; %s", error.cause, error.hint)
+
+    def _watch_nodes(self) -> None:
+        self._await_registration()
+        with self._connect(REPORT_PATIENCE_S) as client:
+            watch = NodeWatch(client, self._engine, self._settings.domain, self._settings.nodes)
+            while not self._stopped.is_set():
+                watch.poll()
+                self._stopped.wait(REMOTE_POLL_S)
 
     def _observe(self) -> None:
         settings = self._settings

@@ -32,7 +32,7 @@ from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
 from kuayu.engine.holdings import Holding, RefusalError
-from kuayu.engine.runs.protocol import ENDED, Engine, EngineError, Placement, Rendezvous, Run
+from kuayu.engine.runs.protocol import ENDED, Engine, EngineError, NodeUnavailableError, Placement, Rendezvous, Run
 from kuayu_schemas.models import Action, ActionOutcome, DomainShare, RunOrder
 
 logger = logging.getLogger(__name__)
@@ -625,9 +625,9 @@ def _processes(share: DomainShare, order: RunOrder) -> list[int]:
 
 
 def _refusal(error: EngineError) -> Refusal:
-    """Why an engine would not have a run: what may be over in a while is the domain's, any other thing the run's."""
+    """Why an engine would not have a run: a lost node, and what may pass, are the domain's, else the run's."""
     detail = (f"{error.cause}; {error.hint}" if error.hint else error.cause)[:MAX_CHARACTERS]
-    if error.transient:
+    if error.transient or isinstance(error, NodeUnavailableError):
         return ActionOutcome.refused, "no-capacity", detail
     return ActionOutcome.failed, "invalid-body", detail
 

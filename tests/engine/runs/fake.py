@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 
 from kuayu.engine.runs.protocol import ENDED, EngineError, Finding, LogLine, Run, RunState, RunStatus
 
@@ -18,6 +19,7 @@ class FakeEngine:
         let_end: Set as long as stops may go through.
         troubles: What calls of start raise, one after the other.
         graces: Seconds that each call of stop gave.
+        unavailable: Nodes that can be given nothing, each with why.
     """
 
     def __init__(self) -> None:
@@ -30,12 +32,17 @@ class FakeEngine:
         self.let_end.set()
         self.troubles: list[EngineError] = []
         self.graces: list[float | None] = []
+        self.unavailable: dict[str, str] = {}
         self._states: dict[str, RunStatus] = {}
         self._lines: dict[str, list[LogLine]] = {}
 
     def check(self) -> list[Finding]:
         """Nothing is needed."""
         return []
+
+    def unavailable_nodes(self, nodes: Sequence[str], /) -> dict[str, str]:
+        """Nodes that a test has taken away."""
+        return {node: reason for node, reason in self.unavailable.items() if node in nodes}
 
     def prepare(self, run: Run) -> None:
         """Take note of a run."""

@@ -97,6 +97,9 @@ class EngineLaws:
     NAMES_DEVICES: ClassVar[bool] = True
     """Whether the engine chooses the devices, and names them in KUAYU_DEVICES."""
 
+    SEES_NODES: ClassVar[bool] = True
+    """Whether the engine can tell which nodes take runs."""
+
     @pytest.fixture
     def engine(self, reference: EngineReference) -> Iterator[Engine]:
         """The engine; what it still runs is ended with the test."""
@@ -127,6 +130,11 @@ class EngineLaws:
         assert findings
         assert all(finding.present for finding in findings), findings
         assert engine.runs() == []
+
+    def test_nodes_that_it_has_not_are_told_and_no_others(self, engine: Engine) -> None:
+        unavailable = engine.unavailable_nodes([*self.NODES, "n99"])
+        assert unavailable.keys() == ({"n99"} if self.SEES_NODES else set())
+        assert all(unavailable.values())
 
     def test_a_run_that_is_prepared_and_started_twice_runs_once(
         self, engine: Engine, reference: EngineReference, tmp_path: Path

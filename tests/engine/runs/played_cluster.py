@@ -131,6 +131,7 @@ class PlayedCluster:
         self._objects: dict[str, JsonObject] = {}
         self._pods: dict[str, Pod] = {}
         self._lost: set[str] = set()
+        self._cordoned: set[str] = set()
         self._numbers = itertools.count(1)
         self._changed = threading.Condition(threading.RLock())
         self.closed = False
@@ -188,6 +189,10 @@ class PlayedCluster:
             for path in [path for path in self._objects if fragment in path]:
                 self._delete(path, {"propagationPolicy": "Background"})
 
+    def cordon(self, node: str) -> None:
+        """Have a node be given no more pods."""
+        self._cordoned.add(node)
+
     def lose(self, node: str) -> None:
         """Have a node answer no more; what the taint manager does about it comes at once."""
         with self._changed:
@@ -243,7 +248,11 @@ class PlayedCluster:
         if plural == "pods":
             return self._answer_pods(method, name, query, body, cluster)
         if plural == "nodes":
-            return 200, self._page([_node(*entry) for entry in self._devices.items()], query)
+            nodes = [
+                _node(name, devices, lost=name in self._lost, cordoned=name in self._cordoned)
+                for name, devices in self._devices.items()
+            ]
+            return 200, self._page(nodes, query)
         if name is None:
             if method == "POST":
                 return self._create(f"{path}/{body['metadata']['name']}", body, query)
@@ -580,9 +589,14 @@ def _lists(path: str, key: str) -> bool:
     return path in {collection, re.sub(r"/namespaces/[^/]+", "", collection)}
 
 
-def _node(name: str, devices: int) -> JsonObject:
-    allocatable = {"nvidia.com/gpu": str(devices)}
-    return {"metadata": {"name": name, "labels": {HOSTNAME: name}}, "status": {"allocatable": allocatable}}
+def _node(name: str, devices: int, *, lost: bool, cordoned: bool) -> JsonObject:
+    message = "Kubelet stopped posting node status." if lost else "kubelet is posting ready status"
+    ready = {"type": "Ready", "status": "Unknown" if lost else "True", "message": message}
+    return {
+        "metadata": {"name": name, "labels": {HOSTNAME: name}},
+        "spec": {"unschedulable": True} if cordoned else {},
+        "status": {"allocatable": {"nvidia.com/gpu": str(devices)}, "conditions": [ready]},
+    }
 
 
 def _kill(pod: Pod) -> None:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
 import pytest
 from service.conftest import free_port
 
@@ -86,6 +87,17 @@ class SlurmCluster:
         self.daemons[daemon].send_signal(number)
         if number in {signal.SIGTERM, signal.SIGKILL}:
             self.daemons[daemon].wait(PATIENCE_S)
+
+    def kill(self, node: str) -> None:
+        """Kill a node with all that runs on it, and do not wait until Slurm gives it up."""
+        daemon = self.daemons.pop(node)
+        daemon.kill()
+        daemon.wait()
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                of_node = process.environ().get("SLURMD_NODENAME") == node
+                if of_node and process.environ().get("SLURM_CONF") == str(self.conf):
+                    process.kill()
 
     def call(self, *command: str) -> str:
         """What a command of Slurm prints about this cluster."""

@@ -13,7 +13,15 @@ from engine.runs.played_cluster import TOKEN, PlayedCluster
 
 from kuayu.engine.runs.kubernetes import KubernetesEngine
 from kuayu.engine.runs.kubernetes_connection import Connection, find_access
-from kuayu.engine.runs.protocol import Engine, EngineError, Placement, Rendezvous, RunState, RunStatus
+from kuayu.engine.runs.protocol import (
+    Engine,
+    EngineError,
+    NodeUnavailableError,
+    Placement,
+    Rendezvous,
+    RunState,
+    RunStatus,
+)
 
 WITH_PID = (
     "import os, sys, time\n"
@@ -93,6 +101,19 @@ class TestJob(OnCluster):
         again = replace(again, placements=[Placement("n1", 1), Placement("n3", 1)])
         self.begin(engine, again)
         assert end_of(engine, again.name).state is RunState.SUCCEEDED
+
+    def test_nodes_that_are_lost_or_cordoned_take_no_runs(self, engine: Engine, cluster: PlayedCluster) -> None:
+        cluster.lose("n2")
+        cluster.cordon("n3")
+        unavailable = engine.unavailable_nodes(["n1", "n2", "n3"])
+        assert unavailable == {
+            "n2": "it is not ready: Kubelet stopped posting node status.",
+            "n3": "it is cordoned",
+        }
+        with pytest.raises(NodeUnavailableError, match="n3 takes no pods: it is cordoned"):
+            engine.prepare(self.run_of("pass", placements=[Placement("n3", 1)]))
+        cluster.denied.add("list nodes")
+        assert engine.unavailable_nodes(["n9"]) == {}  # who may not see nodes cannot tell
 
     def test_whether_a_run_on_a_lost_node_has_been_stopped_cannot_be_told(
         self, engine: KubernetesEngine, cluster: PlayedCluster, tmp_path: Path
@@ -182,7 +203,7 @@ class TestJob(OnCluster):
     @pytest.mark.parametrize(
         ("change", "cause"),
         [
-            ({"placements": [Placement("n9", 1)]}, "no node n9"),
+            ({"placements": [Placement("n9", 1)]}, "node n9 takes no pods"),
             ({"placements": [Placement("n1", 1), Placement("n2", 2)]}, "as many devices"),
             ({"code": "file:/home"}, "cannot read the code"),
             ({"rendezvous": Rendezvous(port=0, world_size=8)}, "known port"),

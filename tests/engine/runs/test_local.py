@@ -32,6 +32,8 @@ WITH_GRANDCHILD = (
 class TestLocal(EngineLaws):
     """Processes on this host."""
 
+    SEES_NODES = False
+
     @pytest.fixture
     def reference(self, tmp_path: Path) -> EngineReference:
         return EngineReference("local", tmp_path / "engine", {"nodes": {"n1": 2, "n2": 2}})

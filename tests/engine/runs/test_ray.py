@@ -58,6 +58,7 @@ class TestRay(EngineLaws):
         files = [tmp_path / f"pid-1-{rank}" for rank in (0, 1)]
         until(lambda: all(file.exists() for file in files), "not all ranks begin")
         cluster.kill("n3")
+        until(lambda: "n3" in engine.unavailable_nodes(["n1", "n2", "n3"]), "nobody misses the node")
         status = end_of(engine, first.name)
         assert status.state is RunState.FAILED
         assert "node n3 was lost" in status.reason

@@ -55,6 +55,7 @@ from kuayu.engine.runs.protocol import (
     EngineError,
     Finding,
     LogLine,
+    NodeUnavailableError,
     Run,
     RunState,
     RunStatus,
@@ -226,6 +227,25 @@ class KubernetesEngine:
         hint = "" if offered else "install the device plugin of their vendor, or name their resource (option resource)"
         return Finding(f"devices {resource}", present=offered > 0, detail=f"{offered} on {len(nodes)} nodes", hint=hint)
 
+    def unavailable_nodes(self, nodes: Sequence[str], /) -> dict[str, str]:
+        """Nodes that the cluster does not have, that are not ready, or that are cordoned, where it lets us see them.
+
+        Raises:
+            EngineError: The API server does not answer.
+        """
+        if self.options.kind is Kind.HYPERJOB:  # nodes of clusters that this API server does not show
+            return {}
+        label = self.options.node_label
+        try:
+            found = self._connection.items("/api/v1/nodes", labelSelector=label)
+        except ApiError as error:
+            if error.status == FORBIDDEN:
+                return {}
+            raise
+        known = {node["metadata"]["labels"][label]: node for node in found}
+        reasons = {name: _unavailable(known.get(name)) for name in nodes}
+        return {name: reason for name, reason in reasons.items() if reason}
+
     def prepare(self, run: Run) -> None:
         """Make sure that a run can be started: its nodes are there, and the cluster would take its objects.
 
@@ -241,8 +261,7 @@ class KubernetesEngine:
             if (known := self._record(run.name)) is not None:
                 self._same(known, run)
                 return
-            if self.options.kind is not Kind.HYPERJOB:
-                self._nodes_there(run)
+            self._nodes_there(run)
             self._try_out(body)
             try:
                 self._connection.create(self._services, service)
@@ -263,21 +282,11 @@ class KubernetesEngine:
                 raise
 
     def _nodes_there(self, run: Run) -> None:
-        """Refuse nodes that the cluster does not have, where it lets us see them."""
-        wanted = [placement.node for placement in run.placements]
+        """Refuse nodes that the cluster does not have, or gives no pods, where it lets us see them."""
         label = self.options.node_label
-        try:
-            nodes = self._connection.items("/api/v1/nodes", labelSelector=f"{label} in ({','.join(wanted)})")
-        except ApiError as error:
-            if error.status == FORBIDDEN:
-                return
-            raise
-        found = {node["metadata"]["labels"][label] for node in nodes}
-        if missing := sorted(set(wanted) - found):
-            raise EngineError(
-                f"the cluster has no node {missing[0]}",
-                f"a node is called by its label {label}: kubectl get nodes -L {label}",
-            )
+        for node, reason in self.unavailable_nodes([placement.node for placement in run.placements]).items():
+            hint = f"a node is called by its label {label}: kubectl get nodes -L {label}"
+            raise NodeUnavailableError(f"node {node} takes no pods: {reason}", hint)
 
     @staticmethod
     def _same(service: JsonObject, run: Run) -> None:
@@ -729,6 +738,16 @@ def _lost(pod: JsonObject) -> bool:
 
 def _node(pod: JsonObject) -> str:
     return str(pod["spec"].get("nodeName") or "no node")
+
+
+def _unavailable(node: JsonObject | None) -> str:
+    """Why a node is given no pods; empty where it is."""
+    if node is None:
+        return "the cluster has no such node"
+    if node["spec"].get("unschedulable"):
+        return "it is cordoned"
+    ready = next((entry for entry in node["status"].get("conditions") or [] if entry["type"] == "Ready"), JsonObject())
+    return "" if ready.get("status") == "True" else f"it is not ready: {ready.get('message', 'nothing is heard of it')}"
 
 
 def _first_rank(pod: JsonObject) -> int:

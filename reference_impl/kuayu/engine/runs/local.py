@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +92,10 @@ class LocalEngine:
     def check(self) -> list[Finding]:
         """What the engine needs and whether it is there, without starting anything."""
         return [_check_host(), _check_directory(self._store.directory), _check_devices(self._nodes), _check_git()]
+
+    def unavailable_nodes(self, _nodes: Sequence[str], /) -> dict[str, str]:
+        """None: where this process runs, runs can be given to its host."""
+        return {}
 
     def prepare(self, run: Run) -> None:
         """Make the run's directory, fetch its code, and see whether its program is there.

@@ -186,6 +186,10 @@ class EngineError(Exception):
         self.transient = transient
 
 
+class NodeUnavailableError(EngineError):
+    """A node that a run was placed on is not there, or takes nothing now: no fault of the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that an engine needs, and whether it is there.
@@ -211,10 +215,18 @@ class Engine(Protocol):
     def check(self) -> list[Finding]:
         """What the engine needs and whether it is there, without starting anything."""
 
+    def unavailable_nodes(self, nodes: Sequence[str], /) -> dict[str, str]:
+        """Those of some nodes that can be given nothing now, each with why; none where the engine cannot see nodes.
+
+        Raises:
+            EngineError: What runs jobs does not answer.
+        """
+
     def prepare(self, run: Run) -> None:
         """Make sure that a run can be started, and fetch what it needs; nothing of it is running then.
 
         Raises:
+            NodeUnavailableError: One of its nodes can be given nothing now.
             EngineError: It can not, and why; or another run has this name.
         """
 

@@ -29,7 +29,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing
@@ -45,6 +45,7 @@ from kuayu.engine.runs.protocol import (
     EngineError,
     Finding,
     LogLine,
+    NodeUnavailableError,
     Run,
     RunState,
     RunStatus,
@@ -120,6 +121,15 @@ class RayEngine:
             Finding(f"Ray cluster {self._address}", present=True, detail=f"Ray {version}, {len(nodes)} nodes"),
             Finding(f"devices {self._resource}", present=offered > 0, detail=f"{offered:g}", hint=hint),
         ]
+
+    def unavailable_nodes(self, nodes: Sequence[str], /) -> dict[str, str]:
+        """Nodes that are not in the cluster, or not any more.
+
+        Raises:
+            EngineError: The cluster does not answer.
+        """
+        names = {name for node in self._driver.call("nodes") for name in node["names"]}
+        return {node: "the cluster has no such node" for node in nodes if node not in names}
 
     def prepare(self, run: Run) -> None:
         """Make sure that a run can be started: its nodes are there, and its code.
@@ -489,7 +499,7 @@ def _named(name: str, nodes: list[dict[str, Any]]) -> dict[str, Any]:
                 f"several nodes of the cluster are called {name}", "label them: ray start --labels=kuayu.dev/node=NAME"
             )
     known = ", ".join(sorted({str(next(filter(None, node["names"]))) for node in nodes}))
-    raise EngineError(f"the cluster has no node {name}", f"it has: {known}")
+    raise NodeUnavailableError(f"the cluster has no node {name}", f"it has: {known}")
 
 
 def _packed(uri: str) -> bytes:

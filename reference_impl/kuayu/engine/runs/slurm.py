@@ -41,6 +41,7 @@ from kuayu.engine.runs.protocol import (
     EngineError,
     Finding,
     LogLine,
+    NodeUnavailableError,
     Run,
     RunState,
     RunStatus,
@@ -81,6 +82,9 @@ _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _PENDING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _ACTIVE = _PENDING | {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 """States of a job that is not over (squeue(1), JOB STATE CODES)."""
+
+_CLOSED = re.compile(r"\*|\b(DOWN|DRAIN|DRAINED|DRAINING|ERROR|FAIL|FAILING|FUTURE|INVAL|NOT_RESPONDING|UNKNOWN)\b")
+"""In the state of a node that is given no jobs (sinfo(1), NODE STATE CODES); one that does not answer has a star."""
 
 _REASONS = {
     "TIMEOUT": "it reached the time limit of its job or partition",
@@ -169,6 +173,16 @@ class SlurmEngine:
         findings.append(Finding("controller", present=True, detail=f"cluster {cluster} answers"))
         findings += [self._check_partition(), self._check_tracking(config), self._check_directory()]
         return findings
+
+    def unavailable_nodes(self, nodes: Sequence[str], /) -> dict[str, str]:
+        """Nodes that Slurm does not know, or gives no jobs: down, drained, failing, or without an answer.
+
+        Raises:
+            EngineError: The controller does not answer.
+        """
+        known = self._known_nodes(nodes)
+        reasons = {node: _unavailable(known.get(node)) for node in nodes}
+        return {node: reason for node, reason in reasons.items() if reason}
 
     def prepare(self, run: Run) -> None:
         """Make the run's directory and fetch its code; see whether Slurm knows its nodes.
@@ -333,15 +347,28 @@ class SlurmEngine:
         return components, address
 
     def _nodes(self, run: Run) -> dict[str, dict[str, str]]:
-        """What Slurm says of the nodes of a run, by name."""
+        """What Slurm says of the nodes of a run, by name.
+
+        Raises:
+            NodeUnavailableError: It does not know one of them, or gives it no jobs now.
+            EngineError: It does not answer.
+        """
         names = [placement.node for placement in run.placements]
-        printed = self._call("scontrol", "--oneliner", "show", "node", ",".join(names))
-        nodes = {
-            fields["NodeName"]: fields for line in printed.splitlines() if (fields := _fields(line)).get("NodeName")
-        }
-        if missing := [name for name in names if name not in nodes]:
-            raise EngineError(f"Slurm knows no node {missing[0]}", "name nodes as Slurm does (NodeName)")
+        nodes = self._known_nodes(names)
+        for name in names:
+            if reason := _unavailable(nodes.get(name)):
+                raise NodeUnavailableError(f"node {name} takes no jobs: {reason}", "see sinfo --list-reasons")
         return nodes
+
+    def _known_nodes(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """What Slurm says of nodes that it knows, by name.
+
+        Raises:
+            EngineError: It does not answer.
+        """
+        printed = self._call("scontrol", "--oneliner", "show", "node")
+        nodes = (fields for line in printed.splitlines() if (fields := _fields(line)).get("NodeName") in names)
+        return {fields["NodeName"]: fields for fields in nodes}
 
     # Status
 
@@ -591,6 +618,14 @@ def _submitted(identifier: str) -> dict[str, str]:
 def _fields(line: str) -> dict[str, str]:
     """What scontrol prints on a line, as far as values have no blanks."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
+
+
+def _unavailable(node: Mapping[str, str] | None) -> str:
+    """Why a node is given no jobs, by its state as scontrol prints it, as ``IDLE+DRAIN`` or ``DOWN*``; else nothing."""
+    if node is None:
+        return "Slurm knows no such node; nodes are called as there (NodeName)"
+    state = node.get("State", "")
+    return state.lower() if _CLOSED.search(state) else ""
 
 
 def _exit_code(code: int) -> int:
