@@ -412,7 +412,7 @@ def test_without_kueue_or_with_one_that_is_too_old_it_says_what_to_install(
     none = once(manager, federation)
     assert none.returncode == 1
     assert "there is no Kueue" in none.stderr
-    assert "Kueue 0.13" in none.stderr
+    assert "Kueue 0.14" in none.stderr
 
 
 def test_without_permissions_it_ends_and_says_how_they_are_had(

@@ -68,7 +68,7 @@ def served_version(connection: Connection) -> Version:
         if error.status == NOT_FOUND:
             raise EngineError(
                 f"there is no Kueue in the cluster {connection.access.server}",
-                "install Kueue 0.13 or newer there, or name the manager cluster with --kubeconfig and --context",
+                "install Kueue 0.14 or newer there, or name the manager cluster with --kubeconfig and --context",
             ) from error
         raise
     served = [entry.get("version") for entry in group.get("versions") or []]
@@ -77,7 +77,7 @@ def served_version(connection: Connection) -> Version:
             return version
     raise EngineError(
         f"Kueue's API there has the versions {', '.join(map(str, served)) or 'none'}, not {' or '.join(VERSIONS)}",
-        "install Kueue 0.13 or newer",
+        "install Kueue 0.14 or newer",
     )
 
 
@@ -118,7 +118,7 @@ class Manager:
             except ApiError as error:
                 if error.status == NOT_FOUND:
                     raise EngineError(
-                        f"this Kueue has no {plural}", "install Kueue 0.13 or newer, with MultiKueue enabled"
+                        f"this Kueue has no {plural}", "install Kueue 0.14 or newer, with MultiKueue enabled"
                     ) from error
                 raise
 

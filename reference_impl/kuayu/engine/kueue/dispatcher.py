@@ -11,7 +11,9 @@
    any number of dispatchers, and be broken off anywhere; who was faster is seen by the next pass.
 6. Kueue clears nominations when it assigns a cluster, and can do so only if it may clear what others have written: with
    its admission policy ``clear-nominated-cluster-names`` (Helm: ``enableMutatingAdmissionPolicy``), or its feature gate
-   WorkloadRequestUseMergePatch (https://kueue.sigs.k8s.io/docs/concepts/multikueue/, *External*).
+   WorkloadRequestUseMergePatch, which Kueue 0.14 was the first to have
+   (https://kueue.sigs.k8s.io/docs/concepts/multikueue/, *External*). To write as its own field manager, the third way
+   of that page, would take every field of that manager in each patch.
 """
 
 import logging
@@ -485,6 +487,6 @@ class Dispatcher:
         if "nominatedClusterNames" not in (written.get("status") or {}):
             raise EngineError(
                 "this Kueue drops status.nominatedClusterNames, so that nobody can dispatch for it",
-                "install Kueue 0.13 or newer, with its definitions of resources",
+                "install Kueue 0.14 or newer, with its definitions of resources",
             )
         return True
