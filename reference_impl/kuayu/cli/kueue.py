@@ -75,7 +75,7 @@ def objects(
     A ClusterQueue then names the check under admissionChecksStrategy. What Kueue's configuration needs stands in
     comments at the beginning.
     """
-    from kuayu.engine.kueue.controller import VERSIONS
+    from kuayu.engine.kueue.manager import VERSIONS
     from kuayu.engine.kueue.objects import local_queue, manager_configuration, multikueue_objects
     from kuayu.engine.runs.protocol import EngineError
 

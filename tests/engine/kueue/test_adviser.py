@@ -81,8 +81,13 @@ def test_only_clusters_that_are_there_offer_devices_and_data_may_lie_anywhere() 
 
 def test_workloads_that_run_hold_their_devices_and_so_does_what_the_service_has_allocated() -> None:
     share = {"domain": "east", "accelerator": "nvidia-h100", "devices": 3}
-    held = {"id": "a-1", "job": "j-1", "phase": "committed", "placement": {"shares": [share], "split_mode": "none"}}
-    known = federation(allocations=[held])
+    allocation = {
+        "id": "a-1",
+        "job": "j-1",
+        "phase": "committed",
+        "placement": {"shares": [share], "split_mode": "none"},
+    }
+    known = federation(allocations=[allocation])
     assert free(known, {"east", "west"}, record("runs", "west", 8)) == {"east": 5, "store": 0, "west": 8}
 
 

@@ -10,7 +10,8 @@ best when that one has not admitted it in the time in which it should have.
 - :mod:`.workloads` reads what a Workload asks for, where it runs and whether it waits for a cluster.
 - :mod:`.adviser` makes a scheduling state of all that, with what the service knows of the domains, and has it decide.
 - :mod:`.dispatcher` turns the decisions of a pass into nominations.
-- :mod:`.watch` follows the manager cluster's objects, :mod:`.leader` lets one dispatcher of several write.
+- :mod:`.manager` follows the manager cluster's objects by :mod:`.watch`; :mod:`.leader` lets one dispatcher of several
+  write.
 - :mod:`.controller` is the loop around them, :mod:`.check` says what is missing before it can run.
 
 Fields, names and limits are those of kubernetes-sigs/kueue v0.19.2 (apis/kueue/v1beta2/multikueue_types.go,

@@ -6,8 +6,8 @@ import yaml
 
 from kuayu.client import Client, ClientError
 from kuayu.engine.kueue.adviser import Adviser, Federation
-from kuayu.engine.kueue.controller import Manager, hint_of, served_version
-from kuayu.engine.kueue.dispatcher import ManagerState
+from kuayu.engine.kueue.controller import hint_of
+from kuayu.engine.kueue.manager import Manager, ManagerState, served_version
 from kuayu.engine.kueue.objects import (
     CLEARING_POLICIES,
     DISPATCHER,

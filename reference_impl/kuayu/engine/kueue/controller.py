@@ -14,16 +14,17 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kuayu.client import Client, ClientError, UnauthorisedError
 from kuayu.engine.kueue.adviser import Adviser
-from kuayu.engine.kueue.dispatcher import Dispatcher, ManagerState, Nomination, PassResult, Policy
+from kuayu.engine.kueue.dispatcher import Dispatcher, Nomination, PassResult, Policy
 from kuayu.engine.kueue.leader import Leadership
-from kuayu.engine.kueue.objects import GROUP, Version
-from kuayu.engine.kueue.watch import Backoff, ObjectWatch
+from kuayu.engine.kueue.manager import Manager, served_version
+from kuayu.engine.kueue.objects import Version
+from kuayu.engine.kueue.watch import Backoff
 from kuayu.engine.kueue.workloads import Describe
-from kuayu.engine.runs.kubernetes_connection import FORBIDDEN, NOT_FOUND, ApiError, Connection
+from kuayu.engine.runs.kubernetes_connection import FORBIDDEN, ApiError, Connection
 from kuayu.engine.runs.protocol import EngineError
 
 INTERVAL_SECONDS = 30.0
@@ -31,9 +32,6 @@ INTERVAL_SECONDS = 30.0
 
 SETTLE_SECONDS = 0.3
 """Seconds that a pass waits for further changes: workloads come together, and are best decided on together."""
-
-VERSIONS: tuple[Version, ...] = ("v1beta2", "v1beta1")
-"""Of Kueue's API, the one that is taken first before others."""
 
 MAX_ATTEMPTS = 5
 """Passes that are made for one, as long as somebody else is faster."""
@@ -56,80 +54,11 @@ class LeaseName:
     identity: str
 
 
-def served_version(connection: Connection) -> Version:
-    """The newest version of Kueue's API that a cluster has.
-
-    Raises:
-        EngineError: It has none, or does not answer.
-    """
-    try:
-        group = connection.get(f"/apis/{GROUP}")
-    except ApiError as error:
-        if error.status == NOT_FOUND:
-            raise EngineError(
-                f"there is no Kueue in the cluster {connection.access.server}",
-                "install Kueue 0.14 or newer there, or name the manager cluster with --kubeconfig and --context",
-            ) from error
-        raise
-    served = [entry.get("version") for entry in group.get("versions") or []]
-    for version in VERSIONS:
-        if version in served:
-            return version
-    raise EngineError(
-        f"Kueue's API there has the versions {', '.join(map(str, served)) or 'none'}, not {' or '.join(VERSIONS)}",
-        "install Kueue 0.14 or newer",
-    )
-
-
 def hint_of(error: EngineError | ClientError) -> str:
     """What to do about what went wrong."""
     if isinstance(error, ApiError) and error.status == FORBIDDEN:
         return "apply what `kuayu kueue manifests` prints, or have this account allowed the same"
     return error.hint or "see what the service and the API server log"
-
-
-@dataclass(slots=True)
-class Manager:
-    """The objects of a manager cluster, followed.
-
-    Attributes:
-        connection: To the manager cluster.
-        version: Of Kueue's API.
-    """
-
-    connection: Connection
-    version: Version
-    _watches: dict[str, ObjectWatch] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for plural in ("workloads", "admissionchecks", "multikueueconfigs", "multikueueclusters"):
-            path = f"/apis/{GROUP}/{self.version}/{plural}"
-            self._watches[plural] = ObjectWatch(self.connection, path)
-
-    def read(self) -> None:
-        """List all of them.
-
-        Raises:
-            EngineError: They cannot be had.
-        """
-        for plural, watch in self._watches.items():
-            try:
-                watch.read()
-            except ApiError as error:
-                if error.status == NOT_FOUND:
-                    raise EngineError(
-                        f"this Kueue has no {plural}", "install Kueue 0.14 or newer, with MultiKueue enabled"
-                    ) from error
-                raise
-
-    def follow(self, changed: Callable[[], None]) -> None:
-        """Follow them, each in a thread of its own that ends with the process, and tell when something has changed."""
-        for plural, watch in self._watches.items():
-            threading.Thread(target=watch.follow, args=(changed,), name=f"watch {plural}", daemon=True).start()
-
-    def state(self) -> ManagerState:
-        """The objects as they are known."""
-        return ManagerState(*(watch.objects() for watch in self._watches.values()))
 
 
 class Controller:

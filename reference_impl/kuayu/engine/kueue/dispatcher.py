@@ -23,7 +23,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kuayu.engine.kueue.adviser import Adviser, Federation, PredictedOutcome, Question, rank
-from kuayu.engine.kueue.objects import CONTROLLER, DOMAIN_ANNOTATION, GROUP, MAX_CLUSTERS, Version
+from kuayu.engine.kueue.manager import ManagerState
+from kuayu.engine.kueue.objects import GROUP, MAX_CLUSTERS, Version
 from kuayu.engine.kueue.workloads import (
     RESOURCES,
     Describe,
@@ -43,7 +44,6 @@ from kuayu.engine.runs.kubernetes_connection import (
     UNAUTHORIZED,
     ApiError,
     Connection,
-    JsonObject,
     MissingError,
 )
 from kuayu.engine.runs.protocol import EngineError
@@ -79,50 +79,6 @@ class Policy:
     step: int = 1
     round_seconds: float = ROUND_SECONDS
     resources: Mapping[str, DeviceKind] = field(default_factory=lambda: RESOURCES)
-
-
-@dataclass(frozen=True, slots=True)
-class ManagerState:
-    """What a manager cluster has, as far as a dispatcher looks at it.
-
-    Attributes:
-        workloads: All workloads.
-        checks: All admission checks.
-        configs: All of kind MultiKueueConfig.
-        clusters: All of kind MultiKueueCluster.
-    """
-
-    workloads: Sequence[JsonObject]
-    checks: Sequence[JsonObject]
-    configs: Sequence[JsonObject]
-    clusters: Sequence[JsonObject]
-
-    def clusters_of_checks(self) -> dict[str, list[str]]:
-        """Clusters of each admission check that is MultiKueue's; none where it names no configuration that there is."""
-        listed = {config["metadata"]["name"]: list(config["spec"].get("clusters") or []) for config in self.configs}
-        return {
-            check["metadata"]["name"]: listed.get((check["spec"].get("parameters") or {}).get("name", ""), [])
-            for check in self.checks
-            if check["spec"].get("controllerName") == CONTROLLER
-        }
-
-    def away(self) -> dict[str, str]:
-        """Clusters that Kueue does not reach, each with why."""
-        reasons = {}
-        for cluster in self.clusters:
-            conditions = {entry["type"]: entry for entry in (cluster.get("status") or {}).get("conditions") or []}
-            active = conditions.get("Active", {})
-            if active.get("status") != "True":
-                reasons[cluster["metadata"]["name"]] = active.get("message") or "Kueue has not connected to it yet"
-        return reasons
-
-    def domains(self) -> dict[str, str]:
-        """Domain of the service that each cluster is."""
-        return {
-            cluster["metadata"]["name"]: (cluster["metadata"].get("annotations") or {}).get(DOMAIN_ANNOTATION)
-            or cluster["metadata"]["name"]
-            for cluster in self.clusters
-        }
 
 
 @dataclass(frozen=True, slots=True)
