@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from kuayu.engine.kueue.adviser import Federation, PredictedOutcome, rank, snapshot_of
+from kuayu.engine.kueue.adviser import Federation, PredictedOutcome, Situation, rank, snapshot_of
 from kuayu.engine.kueue.workloads import RESOURCES, DeviceKind, DeviceNeed, record_of, request_of
 from kuayu.jobs.federation import scheduling_state
 
@@ -69,7 +69,7 @@ def record(uid: str, domain: str | None = None, devices: int = 8) -> Any:
 
 def free(known: Federation, clusters: set[str], *running: Any) -> dict[str, int]:
     """Free devices of each domain in a state."""
-    snapshot = snapshot_of(known, clusters, running, [record("waits")], NOW)
+    snapshot = snapshot_of(Situation(known, clusters, running), [record("waits")], NOW)
     document = cast("dict[str, Any]", scheduling_state(snapshot).document)
     return {domain["id"]: sum(pool["free"] for pool in domain["pools"]) for domain in document["domains"]}
 

@@ -78,6 +78,20 @@ def rank(outcomes: Iterable[PredictedOutcome], hour_price: float) -> list[Predic
     return sorted(outcomes, key=total)
 
 
+class Situation(NamedTuple):
+    """What decisions rest on, beside the workloads that wait.
+
+    Attributes:
+        federation: What the service knows.
+        open_domains: Domains that workloads can be sent to.
+        running: Workloads that run, as jobs.
+    """
+
+    federation: "Federation"
+    open_domains: Collection[str]
+    running: "Sequence[documents.JobRecord]"
+
+
 class Question(NamedTuple):
     """A workload that waits, and where it may go.
 
@@ -212,43 +226,28 @@ class Adviser:
             self._read_at = self._clock()
         return self._federation
 
-    def decide(
-        self,
-        federation: Federation,
-        open_domains: Collection[str],
-        running: "Sequence[documents.JobRecord]",
-        questions: Sequence[Question],
-    ) -> dict[str, Advice]:
+    def decide(self, situation: Situation, questions: Sequence[Question]) -> dict[str, Advice]:
         """Where workloads are to start, by job; all of them are decided on together.
 
         Args:
-            federation: What the service knows.
-            open_domains: Domains that workloads can be sent to.
-            running: Workloads that run, as jobs.
-            questions: Workloads that wait, in the order of the queue.
+            situation: What the decision rests on.
+            questions: Workloads that wait.
 
         Raises:
             ClientError: The service does not answer, or refuses.
         """
-        decided = self._ask(federation, open_domains, running, questions)
+        decided = self._ask(situation, questions)
         return {job: _advice(decision) for job, decision in decided.items()}
 
     def compare(
-        self,
-        federation: Federation,
-        open_domains: Collection[str],
-        running: "Sequence[documents.JobRecord]",
-        questions: Sequence[Question],
-        wanted: Collection[str],
+        self, situation: Situation, questions: Sequence[Question], wanted: Collection[str]
     ) -> dict[str, list[PredictedOutcome]]:
         """What is expected of some workloads in each domain that they may be sent to, by job.
 
         A domain in which there is no way for a workload is left out.
 
         Args:
-            federation: As for :meth:`decide`.
-            open_domains: As for :meth:`decide`.
-            running: As for :meth:`decide`.
+            situation: As for :meth:`decide`.
             questions: As for :meth:`decide`.
             wanted: Jobs of these that are to be compared.
         """
@@ -261,7 +260,7 @@ class Adviser:
                 if entry.record["id"] not in wanted or domain in entry.domains
             ]
             now = self._now()
-            for job, decision in self._ask(federation, open_domains, running, confined).items():
+            for job, decision in self._ask(situation, confined).items():
                 outcome = decision.explanation.outcome if decision.explanation else None
                 if job in wanted and outcome is not None:
                     delay = max((outcome.run_at - now).total_seconds(), 0.0)
@@ -269,18 +268,12 @@ class Adviser:
                     outcomes[job].append(PredictedOutcome(domain, delay, cost))
         return outcomes
 
-    def _ask(
-        self,
-        federation: Federation,
-        open_domains: Collection[str],
-        running: "Sequence[documents.JobRecord]",
-        questions: Sequence[Question],
-    ) -> dict[str, PlacementDecision]:
+    def _ask(self, situation: Situation, questions: Sequence[Question]) -> dict[str, PlacementDecision]:
         """Decisions on workloads that wait, by job."""
         waiting = [
             cast("documents.JobRecord", {**entry.record, "domains": sorted(entry.domains)}) for entry in questions
         ]
-        snapshot = snapshot_of(federation, open_domains, running, waiting, write_instant(self._now()))
+        snapshot = snapshot_of(situation, waiting, write_instant(self._now()))
         state = scheduling_state(snapshot)
         for job in state.document["running"]:
             job.pop("used", None)  # without it nothing that runs may be moved
@@ -295,22 +288,15 @@ class Adviser:
         return decided
 
 
-def snapshot_of(
-    federation: Federation,
-    open_domains: Collection[str],
-    running: "Sequence[documents.JobRecord]",
-    waiting: "Sequence[documents.JobRecord]",
-    now: str,
-) -> FederationSnapshot:
+def snapshot_of(situation: Situation, waiting: "Sequence[documents.JobRecord]", now: str) -> FederationSnapshot:
     """What the service knows and what the manager cluster knows, as a pass of the service rests on it.
 
     Args:
-        federation: What the service knows.
-        open_domains: Domains that workloads can be sent to.
-        running: Workloads that run, as jobs.
+        situation: Both.
         waiting: Workloads that wait, as jobs.
         now: The present instant.
     """
+    federation, open_domains, running = situation
     holdings: list[HeldAllocation] = [
         {"id": record["id"], "job": record["id"], "phase": "committed", "placement": record["placement"]}
         for record in running

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kuayu.engine.kueue.adviser import Adviser, Federation, PredictedOutcome, Question, rank
+from kuayu.engine.kueue.adviser import Adviser, Federation, PredictedOutcome, Question, Situation, rank
 from kuayu.engine.kueue.manager import ManagerState
 from kuayu.engine.kueue.objects import GROUP, MAX_CLUSTERS, Version
 from kuayu.engine.kueue.workloads import (
@@ -288,13 +288,13 @@ class Dispatcher:
             if case.due
         }
         weights = priorities(manager.workloads)
-        running = list(self._running(manager, federation, weights))
+        situation = Situation(federation, set(domains.values()), self._running(manager, federation, weights))
         questions = {}
         for case in cases:
             if case.offer.need.kind is not None and (question := self._question(case, domains, federation, weights)):
                 questions[case.offer.uid] = question
         # Who got nothing gets nothing again before something has changed.
-        shape = self._shape(federation, domains, running, questions)
+        shape = _shape(situation, domains, questions)
         due = {
             case.offer.uid: case
             for case in cases
@@ -302,15 +302,14 @@ class Dispatcher:
         }
         if not due:
             return chosen
-        queue, open_domains = list(questions.values()), set(domains.values())
-        advice = self._adviser.decide(federation, open_domains, running, queue)
+        advice = self._adviser.decide(situation, list(questions.values()))
         starts = {uid: advice[uid].starts if uid in advice else () for uid in questions}
         short = {uid for uid, case in due.items() if not case.waits and len(starts[uid]) < self._policy.step}
         settled = [
             entry._replace(domains=starts[uid][:1]) if starts[uid] and uid not in short else entry
             for uid, entry in questions.items()
         ]
-        compared = self._adviser.compare(federation, open_domains, running, settled, short) if short else {}
+        compared = self._adviser.compare(situation, settled, short) if short else {}
         for uid, case in due.items():
             outcomes = [entry for entry in compared.get(uid, ()) if entry.domain not in starts[uid]]
             choice = self._choice(
@@ -329,18 +328,6 @@ class Dispatcher:
             else:
                 chosen[uid] = choice
         return chosen
-
-    @staticmethod
-    def _shape(
-        federation: Federation,
-        domains: Mapping[str, str],
-        running: "Sequence[documents.JobRecord]",
-        questions: Mapping[str, Question],
-    ) -> Hashable:
-        """What a decision depends on, but for the time; what the service knows is another one whenever it is read."""
-        places = frozenset((record["id"], record["placement"]["shares"][0]["domain"]) for record in running)
-        waiting = frozenset((uid, tuple(question.domains)) for uid, question in questions.items())
-        return federation.reading, frozenset(domains.items()), places, waiting
 
     def _choice(
         self,
@@ -446,3 +433,10 @@ class Dispatcher:
                 "install Kueue 0.14 or newer, with its definitions of resources",
             )
         return True
+
+
+def _shape(situation: Situation, domains: Mapping[str, str], questions: Mapping[str, Question]) -> Hashable:
+    """What a decision depends on, but for the time; what the service knows is another one whenever it is read."""
+    places = frozenset((record["id"], record["placement"]["shares"][0]["domain"]) for record in situation.running)
+    waiting = frozenset((uid, tuple(question.domains)) for uid, question in questions.items())
+    return situation.federation.reading, frozenset(domains.items()), places, waiting
