@@ -23,7 +23,7 @@ import yaml
 from engine.runs.kubernetes_fields import complaints
 from engine.runs.played_cluster import TOKEN
 
-from kuayu.engine.kueue.objects import GROUP, multikueue_objects, permission_objects
+from kuayu.engine.kueue.objects import GROUP, Version, multikueue_objects, permission_objects
 
 JsonObject = dict[str, Any]
 
@@ -61,7 +61,7 @@ class PlayedManager:
         away: Whether it answers nothing.
     """
 
-    def __init__(self, folder: Path, version: str = "v1beta2") -> None:
+    def __init__(self, folder: Path, version: Version | None = "v1beta2") -> None:
         self.version = version
         self.requests: list[str] = []
         self.prunes: set[str] = set()
@@ -113,6 +113,7 @@ class PlayedManager:
 
     def set_up(self, clusters: Mapping[str, str], check: str = "kuayu") -> None:
         """Make clusters workers, as ``kuayu kueue objects`` prints it, and have Kueue connect to them."""
+        assert self.version is not None
         for body in multikueue_objects(check, clusters, self.version, {}):
             assert complaints(body) == []
             self.put(body)
@@ -399,6 +400,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     manager: PlayedManager
+
+    def handle(self) -> None:
+        """Serve a connection; one whose other end was killed is over."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
 
     def do_GET(self) -> None:
         self._answer()

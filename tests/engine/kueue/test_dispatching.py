@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from commands import Program, run, running
 from engine.kueue.played_manager import LEASES, NAMESPACE, PlayedManager
-from service.conftest import Service, StartService
+from service.conftest import JsonObject, Service
 
 PRICES = {"east": 3.0, "north": 9.0, "west": 2.0}
 CLUSTERS = {name: f"{name}-kubeconfig" for name in PRICES}
@@ -36,9 +36,14 @@ def register(service: Service) -> None:
         body = {"id": f"{name}-1", "domain": name, "devices": devices}
         service.put(f"/v1/nodes/{name}-1", body).raise_for_status()
     for source, target, tariff in (("west", "east", 1e-15), ("west", "north", 1e-12)):
-        link = {"id": f"{source}-{target}", "source": source, "destination": target, "capacity": 1e10}
-        body = {**link, "extensions": {"org.kuayu/tariff": tariff}}
-        service.put(f"/v1/links/{link['id']}", body).raise_for_status()
+        link: JsonObject = {
+            "id": f"{source}-{target}",
+            "source": source,
+            "destination": target,
+            "capacity": 1e10,
+            "extensions": {"org.kuayu/tariff": tariff},
+        }
+        service.put(f"/v1/links/{link['id']}", link).raise_for_status()
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +99,14 @@ class Dispatcher:
         self.program.send_signal(signal.SIGTERM)
         return self.over()
 
+    def close(self) -> None:
+        """End it where it still runs."""
+        if self.program.poll() is None:
+            self.end()
+
     def over(self) -> int:
         """Wait until it has ended and all that it said is read; its exit status."""
-        status = self.program.wait(PATIENCE_S)
+        status: int = self.program.wait(PATIENCE_S)
         for reader in self._readers:
             reader.join()
         return status
@@ -114,7 +124,7 @@ def start(manager: PlayedManager) -> Iterator[Start]:
             where = ("--url", service.url, "--kubeconfig", manager.kubeconfig(), "--json")
             command = running("kueue", "dispatch", *where, *options, no_proxy="127.0.0.1", COLUMNS="200")
             dispatcher = Dispatcher(started.enter_context(command))
-            started.callback(lambda: dispatcher.program.poll() is None and dispatcher.end())
+            started.callback(dispatcher.close)
             return dispatcher
 
         yield begin
@@ -298,37 +308,59 @@ def test_an_api_server_that_is_away_or_overloaded_is_asked_again(
     assert "not able to do that now" in dispatcher.log()
 
 
+def test_what_was_written_before_a_pass_failed_is_told_all_the_same(
+    manager: PlayedManager, federation: Service
+) -> None:
+    paths = [manager.submit(name, annotation=DATA) for name in ("a", "b")]
+
+    def overload() -> None:
+        if any(manager.nominated(path) for path in paths):
+            manager.refuses["patch workloads/status"] = (503, 1)
+
+    manager.before_patch = overload
+    failed = once(manager, federation)
+    assert failed.returncode == 1
+    assert len([path for path in paths if manager.nominated(path)]) == 1
+    assert failed.stdout.count(" -> ") == 1
+
+
 def test_while_the_service_is_away_nothing_is_nominated_and_then_all_is(
-    manager: PlayedManager, start_service: StartService, start: Start
+    manager: PlayedManager, tmp_path: Path, start: Start
 ) -> None:
-    service = start_service()
-    register(service)
-    dispatcher = start(service)
-    manager.until(lambda: manager.watching == 4)
-    service.stop()
-    path = manager.submit("train", annotation=DATA)
-    manager.until(lambda: "no answer from" in dispatcher.log())
-    assert manager.nominated(path) == []
-    service.start()
-    manager.until(lambda: manager.nominated(path) == ["west"])
-    assert dispatcher.end() == 0
-    assert dispatcher.log().count("no answer from") == 1
+    with contextlib.closing(Service(f"sqlite:///{tmp_path / 'kuayu.db'}")) as service:
+        service.start()
+        register(service)
+        dispatcher = start(service)
+        manager.until(lambda: manager.watching == 4)
+        service.stop()
+        path = manager.submit("train", annotation=DATA)
+        manager.until(lambda: "no answer from" in dispatcher.log())
+        assert manager.nominated(path) == []
+        service.start()
+        manager.until(lambda: manager.nominated(path) == ["west"])
+        assert dispatcher.end() == 0
+        assert dispatcher.log().count("no answer from") == 1
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_second_dispatcher_stands_by_and_takes_over_when_the_first_ends(
-    manager: PlayedManager, federation: Service, start: Start
+    manager: PlayedManager, federation: Service, start: Start, number: signal.Signals
 ) -> None:
+    """At once where the first gives its lease back; where it is killed, when nobody has renewed that for 15 s."""
     first = start(federation)
     manager.until(lambda: manager.lease() is not None)
     second = start(federation)
     manager.until(lambda: "standing by" in second.log())
     one = manager.submit("one", annotation=DATA)
-    manager.until(lambda: manager.nominated(one) == ["west"])
-    assert first.end() == 0
+    manager.until(lambda: manager.nominated(one) == ["west"] and len(first.nominations) == 1)
+    first.program.send_signal(number)
+    assert first.over() == (0 if number is signal.SIGTERM else -number)
     two = manager.submit("two", devices=1)
     manager.until(lambda: manager.nominated(two) != [])
     assert second.end() == 0
     assert [entry["workload"] for entry in first.nominations] == ["one"]
+    assert (lease := manager.lease()) is not None
+    assert lease["leaseTransitions"] == 1
     assert [entry["workload"] for entry in second.nominations] == ["two"]
 
 
@@ -408,7 +440,7 @@ def test_without_kueue_or_with_one_that_is_too_old_it_says_what_to_install(
     old = once(manager, federation)
     assert old.returncode == 1
     assert "drops status.nominatedClusterNames" in old.stderr
-    manager.version = ""
+    manager.version = None
     none = once(manager, federation)
     assert none.returncode == 1
     assert "there is no Kueue" in none.stderr
@@ -435,10 +467,9 @@ def test_kueue_with_the_older_api_is_dispatched_for_too(tmp_path: Path, federati
 
 def test_the_check_says_what_is_there_and_what_is_missing(manager: PlayedManager, federation: Service) -> None:
     where = ("--url", federation.url, "--kubeconfig", manager.kubeconfig(), "--json")
-    options = {"no_proxy": "127.0.0.1"}
     gates = {"WorkloadRequestUseMergePatch": True}
     manager.configure(multiKueue={"dispatcherName": "kuayu.dev/dispatcher"}, featureGates=gates)
-    whole = run("kueue", "check", *where, **options)
+    whole = run("kueue", "check", *where, no_proxy="127.0.0.1")
     findings = json.loads(whole.stdout)["findings"]
     # The account of an operator may read all that a dispatcher may.
     assert whole.returncode == 0, findings
@@ -447,7 +478,7 @@ def test_the_check_says_what_is_there_and_what_is_missing(manager: PlayedManager
     manager.configure(multiKueue={})
     manager.connect("north", active=False, message="client connection failed: EOF")
     manager.allowed = [(place, rule) for place, rule in manager.allowed if "leases" not in rule["resources"]]
-    lacking = run("kueue", "check", *where, **options)
+    lacking = run("kueue", "check", *where, no_proxy="127.0.0.1")
     assert lacking.returncode == 1
     missing = {entry["subject"]: entry for entry in json.loads(lacking.stdout)["findings"] if not entry["present"]}
     assert missing.keys() == {"Kueue's configuration", "cluster north", "permission for leases"}

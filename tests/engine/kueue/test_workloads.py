@@ -89,7 +89,7 @@ def test_devices_are_those_of_all_pods(sets: list[dict[str, Any]], need: DeviceN
 def test_pods_that_kueue_has_admitted_in_part_count_as_admitted() -> None:
     admission = {"podSetAssignments": [{"name": "main", "count": 2}]}
     body = workload(pods(4, {"nvidia.com/gpu": "8"}), status={**WAITING, "admission": admission})
-    assert device_need(body, RESOURCES).count == 16
+    assert device_need(body, RESOURCES).total == 16
 
 
 @pytest.mark.parametrize(

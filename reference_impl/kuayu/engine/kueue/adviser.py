@@ -275,8 +275,8 @@ class Adviser:
         ]
         snapshot = snapshot_of(situation, waiting, write_instant(self._now()))
         state = scheduling_state(snapshot)
-        for job in state.document["running"]:
-            job.pop("used", None)  # without it nothing that runs may be moved
+        for entry in state.document["running"]:
+            entry.pop("used", None)  # without it nothing that runs may be moved
         body = {"state": state.document, "explain": True, "alternatives": MAX_ALTERNATIVES}
         report = self._client.place(PlacementRequest.model_validate(body))
         names = {record["id"] for record in waiting}

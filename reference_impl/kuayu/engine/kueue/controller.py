@@ -119,8 +119,6 @@ class Controller:
         for _ in range(MAX_ATTEMPTS):
             manager.read()
             result = dispatcher.dispatch(manager.state())
-            for nomination in result.nominations:
-                self._report(nomination)
             if not result.again:
                 break
         return result
@@ -150,6 +148,7 @@ class Controller:
             self._connection,
             Adviser(self._client),
             self._describe,
+            self._report,
             policy=self._policy,
             version=version,
             may_write=self._may_write,
@@ -192,8 +191,6 @@ class Controller:
                 if self._error:
                     log.info("passes are made again")
                     self._error = ""
-                for nomination in result.nominations:
-                    self._report(nomination)
                 if result.next_seconds is not None:
                     pause = min(pause, max(result.next_seconds, SETTLE_SECONDS))
             if self._wait(pause):

@@ -103,13 +103,11 @@ class PassResult:
     """What came of a pass.
 
     Attributes:
-        nominations: What was written.
         waiting: How many workloads wait for a cluster.
         next_seconds: Seconds until a round ends; None where none runs.
         again: Whether somebody was faster, so that the pass has to be made again.
     """
 
-    nominations: Sequence[Nomination]
     waiting: int
     next_seconds: float | None
     again: bool
@@ -156,6 +154,7 @@ class Dispatcher:
         connection: To the manager cluster.
         adviser: Has a service decide.
         describe: Reads annotations of workloads.
+        report: Told of each nomination as soon as it is written.
         policy: How clusters are nominated.
         version: Of Kueue's API.
         may_write: Whether this dispatcher is the one that writes.
@@ -167,6 +166,7 @@ class Dispatcher:
         connection: Connection,
         adviser: Adviser,
         describe: Describe,
+        report: Callable[[Nomination], None],
         *,
         policy: Policy | None = None,
         version: Version = "v1beta2",
@@ -176,6 +176,7 @@ class Dispatcher:
         self._connection = connection
         self._adviser = adviser
         self._describe = describe
+        self._report = report
         self._policy = policy or Policy()
         self._api = f"/apis/{GROUP}/{version}"
         self._may_write = may_write
@@ -200,13 +201,12 @@ class Dispatcher:
                 del known[uid]
         self._remarks = {key: text for key, text in self._remarks.items() if key in uids or key.startswith("cluster ")}
         if not pending:
-            return PassResult((), 0, None, again=False)
+            return PassResult(0, None, again=False)
         federation = self._adviser.federation()
         domains = self._open(manager, federation, {name for offer in pending for name in offer.clusters})
         now = self._clock()
         cases = [self._case(offer, domains, federation, now) for offer in pending]
         chosen = self._chosen(manager, federation, domains, [case for case in cases if case.possible])
-        nominations: list[Nomination] = []
         again = False
         for case in cases:
             clusters, reason, entry = chosen.get(case.offer.uid, (case.nominated, TAKEN_BACK, None))
@@ -221,8 +221,8 @@ class Dispatcher:
             self._written[case.offer.uid] = (case.offer.version, tuple(clusters))
             self._remarks.pop(case.offer.uid, None)
             metadata = case.offer.body["metadata"]
-            nominations.append(Nomination(metadata["namespace"], metadata["name"], tuple(clusters), reason))
-        return PassResult(nominations, len(pending), self._next_seconds(cases, now), again)
+            self._report(Nomination(metadata["namespace"], metadata["name"], tuple(clusters), reason))
+        return PassResult(len(pending), self._next_seconds(cases, now), again)
 
     def _next_seconds(self, cases: Sequence[_Case], now: float) -> float | None:
         """Seconds until the first round ends of those after which something is left to nominate."""
@@ -385,7 +385,7 @@ class Dispatcher:
             cluster, need = cluster_of(body), device_need(body, self._policy.resources)
             if cluster is None or need.kind is None:
                 continue
-            placement = federation.placement(domains.get(cluster, cluster), need.count, need.kind)
+            placement = federation.placement(domains.get(cluster, cluster), need.total, need.kind)
             if placement is None:
                 continue
             try:

@@ -59,13 +59,13 @@ class DeviceNeed(NamedTuple):
     """Devices that a workload asks for.
 
     Attributes:
-        count: All together.
+        total: All together.
         per_pod: Of the pods that have most; these lie on one node.
         pods: How many pods have some.
         kind: Which; None where it asks for none.
     """
 
-    count: int
+    total: int
     per_pod: int
     pods: int
     kind: DeviceKind | None
@@ -223,7 +223,7 @@ def request_of(body: JsonObject, need: DeviceNeed, node_sizes: Collection[int], 
         ValueError: Its annotation cannot be read; the message says why.
     """
     assert need.kind is not None
-    devices: JsonObject = {"minimum": need.count, "maximum": need.count}
+    devices: JsonObject = {"minimum": need.total, "maximum": need.total}
     request: JsonObject = {"device_kinds": [need.kind.kind], "workload": {"command": ["kueue"]}}
     if nodes := _node_need(need, node_sizes):
         request["nodes"] = nodes
@@ -232,7 +232,7 @@ def request_of(body: JsonObject, need: DeviceNeed, node_sizes: Collection[int], 
         bounds = {name: min(float(unknown[name]), float(limit)) for name in ("low", "expected", "high")}
         request["duration"] = {**bounds, "coverage": unknown["coverage"]}
     if text := annotation_of(body):
-        request |= describe(text, need.count)
+        request |= describe(text, need.total)
     return request | {"id": uid_of(body), "devices": devices, "split_modes": ["none"]}
 
 
@@ -240,7 +240,7 @@ def _node_need(need: DeviceNeed, node_sizes: Collection[int]) -> JsonObject:
     """How devices lie on nodes: those of a pod on one, and so many on each node only where no two pods fit on one."""
     if need.pods == 1:
         return {"within": "node"}
-    if need.pods * need.per_pod == need.count and all(size < 2 * need.per_pod for size in node_sizes):
+    if need.pods * need.per_pod == need.total and all(size < 2 * need.per_pod for size in node_sizes):
         return {"devices_per_node": need.per_pod}
     return {}
 
