@@ -1,10 +1,9 @@
 """What a scheduling state shows of a federation and a manager cluster, and how domains are compared."""
 
-from typing import Any, cast
+from typing import Any
 
-from kuayu.engine.kueue.adviser import Federation, PredictedOutcome, Situation, rank, snapshot_of
+from kuayu.engine.kueue.adviser import Federation, PredictedOutcome, Situation, rank, state_of
 from kuayu.engine.kueue.workloads import RESOURCES, DeviceKind, DeviceNeed, record_of, request_of
-from kuayu.jobs.federation import scheduling_state
 
 HOUR_PRICE = 60.0
 NOW = "2026-11-29T12:00:00.000Z"
@@ -69,8 +68,7 @@ def record(uid: str, domain: str | None = None, devices: int = 8) -> Any:
 
 def free(known: Federation, clusters: set[str], *running: Any) -> dict[str, int]:
     """Free devices of each domain in a state."""
-    snapshot = snapshot_of(Situation(known, clusters, running), [record("waits")], NOW)
-    document = cast("dict[str, Any]", scheduling_state(snapshot).document)
+    document = state_of(Situation(known, clusters, running), [record("waits")], NOW).document
     return {domain["id"]: sum(pool["free"] for pool in domain["pools"]) for domain in document["domains"]}
 
 
@@ -89,6 +87,23 @@ def test_workloads_that_run_hold_their_devices_and_so_does_what_the_service_has_
     }
     known = federation(allocations=[allocation])
     assert free(known, {"east", "west"}, record("runs", "west", 8)) == {"east": 5, "store": 0, "west": 8}
+
+
+def test_nothing_that_runs_may_be_moved_for_a_workload() -> None:
+    """A job of the service's own with a checkpoint could be, by the service itself."""
+    share = {"domain": "east", "accelerator": "nvidia-h100", "devices": 8}
+    job = record("j-1") | {
+        "state": "running",
+        "checkpoint_step": 10,
+        "checkpoint": "s3://checkpoints/j-1",
+        "step": 12,
+        "placement": {"shares": [share], "split_mode": "none"},
+        "transitions": [{"at": "2026-11-29T11:00:00.000Z", "state": "running", "reason": ""}],
+    }
+    state = state_of(Situation(federation(jobs=[job]), {"east"}, ()), [record("waits")], NOW)
+    [running] = state.document["running"]
+    assert running["spec"]["id"] == "j-1"
+    assert "used" not in running
 
 
 def test_a_domain_has_devices_of_a_resource_where_vendor_and_kind_are_those() -> None:

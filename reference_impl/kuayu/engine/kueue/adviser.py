@@ -2,7 +2,8 @@
 
 1. *State.* What the service knows of domains, nodes, links, faults and its own jobs, and what the manager cluster knows
    of workloads, together make one scheduling state (:mod:`kuayu.jobs.federation`). Domains that are no clusters of the
-   manager, or clusters that are away, offer no devices in it; data may lie in the former.
+   manager, or clusters that Kueue does not reach, offer no devices in it; data may lie there, and be fetched, unless
+   the service hears nothing of the domain.
 2. *Joint decision.* All workloads that wait are decided on together (``POST /v1/placements``), so that no two are sent
    to the same devices. Who may start is told where, the best first: the decision and its alternatives.
 3. *Comparison.* Of a workload that has to wait, a decision names no place. So the state is decided on once more for
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from kuayu.client import Client, NotFoundError
 from kuayu.engine.kueue.workloads import DeviceKind
 from kuayu.jobs.accelerators import main_kind
-from kuayu.jobs.federation import NOT_WORKING, FederationSnapshot, HeldAllocation, scheduling_state
+from kuayu.jobs.federation import NOT_WORKING, FederationSnapshot, FederationState, HeldAllocation, scheduling_state
 from kuayu_schemas.base import write_instant
 from kuayu_schemas.models import AllocationRecord, FaultState, PlacementDecision, PlacementRequest, PlacementVerb
 
@@ -273,10 +274,7 @@ class Adviser:
         waiting = [
             cast("documents.JobRecord", {**entry.record, "domains": sorted(entry.domains)}) for entry in questions
         ]
-        snapshot = snapshot_of(situation, waiting, write_instant(self._now()))
-        state = scheduling_state(snapshot)
-        for entry in state.document["running"]:
-            entry.pop("used", None)  # without it nothing that runs may be moved
+        state = state_of(situation, waiting, write_instant(self._now()))
         body = {"state": state.document, "explain": True, "alternatives": MAX_ALTERNATIVES}
         report = self._client.place(PlacementRequest.model_validate(body))
         names = {record["id"] for record in waiting}
@@ -288,8 +286,8 @@ class Adviser:
         return decided
 
 
-def snapshot_of(situation: Situation, waiting: "Sequence[documents.JobRecord]", now: str) -> FederationSnapshot:
-    """What the service knows and what the manager cluster knows, as a pass of the service rests on it.
+def state_of(situation: Situation, waiting: "Sequence[documents.JobRecord]", now: str) -> FederationState:
+    """What the service knows and what the manager cluster knows, as one scheduling state.
 
     Args:
         situation: Both.
@@ -301,7 +299,7 @@ def snapshot_of(situation: Situation, waiting: "Sequence[documents.JobRecord]", 
         {"id": record["id"], "job": record["id"], "phase": "committed", "placement": record["placement"]}
         for record in running
     ]
-    return FederationSnapshot(
+    snapshot = FederationSnapshot(
         now=now,
         revision=federation.revision,
         domains=federation.domains,
@@ -315,6 +313,10 @@ def snapshot_of(situation: Situation, waiting: "Sequence[documents.JobRecord]", 
         waiting=waiting,
         active=[*federation.jobs, *running],
     )
+    state = scheduling_state(snapshot)
+    for entry in state.document["running"]:
+        entry.pop("used", None)  # without it nothing that runs may be moved
+    return state
 
 
 def _advice(decision: PlacementDecision) -> Advice:
