@@ -167,7 +167,7 @@ class Federation:
             for device in node.get("devices", ())
         )
 
-    def node_sizes(self, domains: Collection[str]) -> set[int]:
+    def node_sizes(self, domains: frozenset[str]) -> set[int]:
         """Devices of the nodes of some domains."""
         return {len(node["devices"]) for node in self.nodes if node["domain"] in domains and node.get("devices")}
 

@@ -16,6 +16,7 @@
    of that page, would take every field of that manager in each patch.
 """
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -205,7 +206,8 @@ class Dispatcher:
         federation = self._adviser.federation()
         domains = self._open(manager, federation, {name for offer in pending for name in offer.clusters})
         now = self._clock()
-        cases = [self._case(offer, domains, federation, now) for offer in pending]
+        fits = functools.cache(federation.offers)  # all nodes of a domain are looked at for it
+        cases = [self._case(offer, domains, fits, now) for offer in pending]
         chosen = self._chosen(manager, federation, domains, [case for case in cases if case.possible])
         again = False
         for case in cases:
@@ -254,14 +256,12 @@ class Dispatcher:
                 result[cluster] = domains[cluster]
         return result
 
-    def _case(self, offer: Offer, domains: Mapping[str, str], federation: Federation, now: float) -> _Case:
+    def _case(
+        self, offer: Offer, domains: Mapping[str, str], fits: Callable[[str, DeviceKind], bool], now: float
+    ) -> _Case:
         """What may be done with a workload in this pass."""
         kind = offer.need.kind
-        possible = [
-            name
-            for name in offer.clusters
-            if name in domains and (kind is None or federation.offers(domains[name], kind))
-        ]
+        possible = [name for name in offer.clusters if name in domains and (kind is None or fits(domains[name], kind))]
         if not possible:
             lacking = f", or they have no {kind.kind} that fits" if kind else ""
             self._remark(offer.uid, f"{offer.name}: the clusters of its check are not there{lacking}")
@@ -289,9 +289,10 @@ class Dispatcher:
         }
         weights = priorities(manager.workloads)
         situation = Situation(federation, set(domains.values()), self._running(manager, federation, weights))
+        node_sizes = functools.cache(federation.node_sizes)
         questions = {}
         for case in cases:
-            if case.offer.need.kind is not None and (question := self._question(case, domains, federation, weights)):
+            if case.offer.need.kind is not None and (question := self._question(case, domains, node_sizes, weights)):
                 questions[case.offer.uid] = question
         # Who got nothing gets nothing again before something has changed.
         shape = _shape(situation, domains, questions)
@@ -358,13 +359,17 @@ class Dispatcher:
         return [*case.nominated, *added][:MAX_CLUSTERS], reason, Round(now + length, waits=not begins_now)
 
     def _question(
-        self, case: _Case, domains: Mapping[str, str], federation: Federation, weights: Mapping[int, int]
+        self,
+        case: _Case,
+        domains: Mapping[str, str],
+        node_sizes: Callable[[frozenset[str]], Collection[int]],
+        weights: Mapping[int, int],
     ) -> Question | None:
         """A workload as the service is asked about it; None where its annotation cannot be read."""
         offer = case.offer
         names = [domains[name] for name in case.targets]
         try:
-            request = request_of(offer.body, offer.need, federation.node_sizes(names), self._describe)
+            request = request_of(offer.body, offer.need, node_sizes(frozenset(names)), self._describe)
         except ValueError as error:
             self._remark(offer.uid, f"{offer.name} is not dispatched: {error}")
             return None
