@@ -157,6 +157,7 @@ def known_options() -> set[str]:
         ["faults"],
     ]
     parts += [["bench", "policy"], ["engine", "check"]]
+    parts += [["kueue", part] for part in ("objects", "manifests", "check", "dispatch")]
     parts += [["domain", part] for part in ("add", "list", "remove", "run")]
     parts += [["conformance", part] for part in ("run", "doctor", "list", "verify", "publish", "check-submission")]
     told = [commands.run(*part, "--help", COLUMNS="200") for part in parts]

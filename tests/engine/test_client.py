@@ -115,6 +115,19 @@ def test_samples_are_read_page_after_page(service: RecordingService) -> None:
     assert paths[1] == paths[0] + "&cursor=c1"
 
 
+@pytest.mark.parametrize("collection", ["domains", "nodes", "links"])
+def test_what_is_registered_is_read_page_after_page(service: RecordingService, collection: str) -> None:
+    members = {"nodes": {"domain": "d"}, "links": {"source": "d", "destination": "e"}}.get(collection, {})
+    revision = {"epoch": "e1", "number": 1}
+    for name, cursor in (("a", "c1"), ("b", None)):
+        page = {"items": [{"id": name, **members, "revision": revision, "updated_at": INSTANT}], "revision": revision}
+        page |= {"next_cursor": cursor} if cursor else {}
+        service.canned.append((200, {}, json.dumps(page).encode()))
+    with Client(service.url) as client:
+        assert [record.id for record in getattr(client, collection)()] == ["a", "b"]
+    assert [path for _, path, _ in service.requests] == [f"/v1/{collection}", f"/v1/{collection}?cursor=c1"]
+
+
 def test_indicators_and_expositions_go_to_their_own_paths(service: RecordingService) -> None:
     report = {
         "subject": "d-1",

@@ -32,6 +32,7 @@ GROUPS = {
         "beat": ("kuayu.cli.collect", "beat", "Send heartbeats of nodes, their log lines, and job steps."),
         "hold": ("kuayu.cli.hold", "hold", "Control a domain: allocate devices and fence nodes on request."),
         "engine": ("kuayu.cli.hold", "app", "Check what starts and ends the processes of jobs."),
+        "kueue": ("kuayu.cli.kueue", "app", "Decide to which cluster Kueue's MultiKueue sends a workload."),
         "probe": ("kuayu.cli.probe", "probe", "Benchmark this host: compute, memory, storage, network."),
     },
     "Watch nodes, jobs and faults (integrators)": {

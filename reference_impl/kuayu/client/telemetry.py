@@ -8,7 +8,7 @@
 import uuid
 from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from kuayu.client.connection import Connection, RefusedError, event_of, path_of
 from kuayu_schemas.base import write_instant
@@ -17,6 +17,7 @@ from kuayu_schemas.models import (
     BulkMode,
     Declaration,
     Domain,
+    DomainPage,
     DomainRecord,
     Fault,
     FaultPage,
@@ -27,10 +28,12 @@ from kuayu_schemas.models import (
     IndicatorReport,
     IntakeResult,
     Link,
+    LinkPage,
     LinkRecord,
     LogBatch,
     LogLine,
     Node,
+    NodePage,
     NodeRecord,
     Patch,
     ResourceGraph,
@@ -42,6 +45,7 @@ from kuayu_schemas.models import (
     SubjectKind,
 )
 
+ResourcePage = TypeVar("ResourcePage", DomainPage, NodePage, LinkPage)
 EXPOSITION: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -60,6 +64,11 @@ class Telemetry(Connection):
         """Register a domain, or change its registration."""
         return self._put(DomainRecord, "domains", domain)
 
+    def domains(self) -> Iterator[DomainRecord]:
+        """Registered domains in order of name, page after page, as they stood when the first page was asked for."""
+        for page in self._pages(DomainPage, "/v1/domains"):
+            yield from page.items
+
     def node(self, identifier: str) -> NodeRecord:
         """A registered node; :class:`NotFoundError` where there is none."""
         return self._read(NodeRecord, "GET", path_of("nodes", identifier))
@@ -68,6 +77,11 @@ class Telemetry(Connection):
         """Register a node, or change its registration."""
         return self._put(NodeRecord, "nodes", node)
 
+    def nodes(self) -> Iterator[NodeRecord]:
+        """Registered nodes, as :meth:`domains` gives domains."""
+        for page in self._pages(NodePage, "/v1/nodes"):
+            yield from page.items
+
     def link(self, identifier: str) -> LinkRecord:
         """A registered link; :class:`NotFoundError` where there is none."""
         return self._read(LinkRecord, "GET", path_of("links", identifier))
@@ -75,6 +89,21 @@ class Telemetry(Connection):
     def put_link(self, link: Link) -> LinkRecord:
         """Register a link, or change its registration."""
         return self._put(LinkRecord, "links", link)
+
+    def links(self) -> Iterator[LinkRecord]:
+        """Registered links, as :meth:`domains` gives domains."""
+        for page in self._pages(LinkPage, "/v1/links"):
+            yield from page.items
+
+    def _pages(self, model: type[ResourcePage], path: str) -> Iterator[ResourcePage]:
+        """Pages of a listing, all as of one revision."""
+        query: dict[str, str] = {}
+        while True:
+            page = self._read(model, "GET", path, query)
+            yield page
+            if page.next_cursor is None:
+                return
+            query["cursor"] = page.next_cursor
 
     def post_samples(
         self,

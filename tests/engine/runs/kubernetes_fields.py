@@ -2,7 +2,7 @@
 
 Names, types and which are required are those of the APIs that the engine and the Helm chart write to:
 
-- kubernetes/api v0.36.3: apps/v1, batch/v1, core/v1, networking/v1 and rbac/v1, each in types.go;
+- kubernetes/api v0.36.3: apps/v1, batch/v1, coordination/v1, core/v1, networking/v1 and rbac/v1, each in types.go;
   kubernetes/apimachinery: meta/v1/types.go
 - kubernetes-sigs/jobset v0.12.0: api/jobset/v1alpha2/jobset_types.go
 - volcano-sh/apis v1.15.0: pkg/apis/batch/v1alpha1/job.go, pkg/apis/training/v1alpha1/hyperjob.go
@@ -66,11 +66,18 @@ FIELDS = {
     "ClaimSpec": "accessModes:[str] selector:LabelSelector resources:ResourceRequirements volumeName:str"
     " storageClassName:str volumeMode:str dataSource:any dataSourceRef:any volumeAttributesClassName:str",
     "rbac.authorization.k8s.io/v1 Role": "apiVersion!:str kind!:str metadata!:ObjectMeta rules:[PolicyRule]",
+    "rbac.authorization.k8s.io/v1 ClusterRole": "apiVersion!:str kind!:str metadata!:ObjectMeta rules:[PolicyRule]"
+    " aggregationRule:any",
+    "rbac.authorization.k8s.io/v1 ClusterRoleBinding": "apiVersion!:str kind!:str metadata!:ObjectMeta"
+    " subjects:[Subject] roleRef!:RoleRef",
     "PolicyRule": "verbs!:[str] apiGroups:[str] resources:[str] resourceNames:[str] nonResourceURLs:[str]",
     "rbac.authorization.k8s.io/v1 RoleBinding": "apiVersion!:str kind!:str metadata!:ObjectMeta subjects:[Subject]"
     " roleRef!:RoleRef",
     "Subject": "kind!:str apiGroup:str name!:str namespace:str",
     "RoleRef": "apiGroup!:str kind!:str name!:str",
+    "coordination.k8s.io/v1 Lease": "apiVersion!:str kind!:str metadata!:ObjectMeta spec:LeaseSpec",
+    "LeaseSpec": "holderIdentity:str leaseDurationSeconds:int acquireTime:str renewTime:str leaseTransitions:int"
+    " strategy:str preferredHolder:str",
     "networking.k8s.io/v1 Ingress": "apiVersion!:str kind!:str metadata!:ObjectMeta spec:IngressSpec status:any",
     "IngressSpec": "ingressClassName:str defaultBackend:any tls:[IngressTLS] rules:[IngressRule]",
     "IngressTLS": "hosts:[str] secretName:str",

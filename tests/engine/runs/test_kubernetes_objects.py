@@ -14,7 +14,6 @@ from kuayu.engine.runs.kubernetes_objects import (
     service,
     workload,
 )
-from kuayu.engine.runs.kueue import local_queue, multikueue_objects
 from kuayu.engine.runs.protocol import EngineError, Placement, Rendezvous, Run
 
 RUN = Run(
@@ -169,15 +168,3 @@ def test_a_record_holds_nothing_of_the_environment() -> None:
     record = json.dumps(service(replace(RUN, environment={"PASSWORD": "hunter2"}), PodOptions()))
     assert "hunter2" not in record
     assert ENDED_ANNOTATION not in record
-
-
-@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_kueue_takes_the_clusters_of_a_federation(version: Any) -> None:
-    objects = [*multikueue_objects("federation", {"east": "east-secret", "west": "west-secret"}, version)]
-    objects.append(local_queue("team-a", "team-a", "gpus", version))
-    assert [complaints(body) for body in objects] == [[]] * 5
-    assert [body["kind"] for body in objects] == [
-        *("MultiKueueCluster", "MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck", "LocalQueue")
-    ]
-    with pytest.raises(EngineError, match="1 to 20"):
-        multikueue_objects("federation", {f"c{number}": "s" for number in range(21)}, version)

@@ -188,26 +188,10 @@ class KubernetesEngine:
             ("", "pods", "log", ("get",)),
         ]
         for api_group, resource, subresource, verbs in needed:
-            denied = []
-            for verb in verbs:
-                attributes = {
-                    "namespace": self.options.namespace,
-                    "verb": verb,
-                    "group": api_group,
-                    "resource": resource,
-                }
-                if subresource:
-                    attributes["subresource"] = subresource
-                review = {
-                    "apiVersion": "authorization.k8s.io/v1",
-                    "kind": "SelfSubjectAccessReview",
-                    "spec": {"resourceAttributes": attributes},
-                }
-                answer = self._connection.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
-                if not (answer.get("status") or {}).get("allowed"):
-                    denied.append(verb)
+            namespace = self.options.namespace
+            denied = self._connection.denied(api_group, resource, verbs, namespace=namespace, subresource=subresource)
             subject = f"{resource}/{subresource}" if subresource else resource
-            hint = f"have a Role allow {', '.join(denied)} of {subject} in {self.options.namespace}" if denied else ""
+            hint = f"have a Role allow {', '.join(denied)} of {subject} in {namespace}" if denied else ""
             yield Finding(
                 f"permission for {subject}",
                 present=not denied,
@@ -404,12 +388,12 @@ class KubernetesEngine:
                 return self._ended(name, RunStatus(state, "", 0), pods)
             culprit = _culprit(pods) or RunStatus(RunState.FAILED, reason)
             return self._ended(name, culprit, pods)
-        trouble = _trouble(pods)
-        if trouble is not None:
-            self._end(name, trouble)
+        failure = _trouble(pods)
+        if failure is not None:
+            self._end(name, failure)
             self._collect(name, service)
             self._connection.delete(self._workload_path(name), propagationPolicy="Foreground")
-            return _still_ending(trouble, pods)
+            return _still_ending(failure, pods)
         return _progress(self.options, body, pods, _expected(self.options.kind, body))
 
     def _ended(self, name: str, outcome: RunStatus, pods: Sequence[JsonObject]) -> RunStatus:

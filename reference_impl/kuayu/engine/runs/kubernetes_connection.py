@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -328,13 +328,13 @@ class Connection:
         Raises:
             EngineError: It cannot be had.
         """
-        found: list[JsonObject] = []
+        objects: list[JsonObject] = []
         onward = {**query, "limit": "500"}
         while True:
             page = self.get(path, **onward)
-            found += page.get("items") or []
+            objects += page.get("items") or []
             if not (token := (page.get("metadata") or {}).get("continue")):
-                return found
+                return objects
             onward["continue"] = token
 
     def create(self, path: str, body: JsonObject, **query: str) -> JsonObject:
@@ -367,6 +367,36 @@ class Connection:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
         with contextlib.suppress(MissingError):
             self._send("DELETE", path, {}, body)
+
+    def denied(
+        self, group: str, resource: str, verbs: Iterable[str], *, namespace: str = "", subresource: str = ""
+    ) -> list[str]:
+        """Which of some verbs whoever asks may not use (SelfSubjectAccessReview).
+
+        Args:
+            group: API group.
+            resource: Resource in it.
+            verbs: The verbs.
+            namespace: Where; in all of the cluster where it is empty.
+            subresource: Of the resource; itself where it is empty.
+
+        Raises:
+            EngineError: That cannot be told.
+        """
+        denied = []
+        for verb in verbs:
+            attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": resource}
+            if subresource:
+                attributes["subresource"] = subresource
+            review = {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": attributes},
+            }
+            answer = self.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+            if not (answer.get("status") or {}).get("allowed"):
+                denied.append(verb)
+        return denied
 
     @contextlib.contextmanager
     def lines(self, path: str, query: Mapping[str, str]) -> Iterator[Iterator[str]]:
