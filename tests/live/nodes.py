@@ -1,7 +1,6 @@
 """Gateways as a process, and workers without a model as objects, for tests of what passes between them."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ class Gateways:
     """The process with the gateways, as the live mode starts it."""
 
     def __init__(self, settings: Settings = SETTINGS) -> None:
-        command = [sys.executable, "-m", "kuayu.live.links", str(os.getpid()), settings.to_json()]
+        command = [sys.executable, "-m", "kuayu.live.links", settings.to_json()]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         listening = self._answer()
         self.ports, self.services = listening["ports"], listening["services"]

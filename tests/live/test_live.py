@@ -131,7 +131,7 @@ from kuayu.live.plan import Settings
 with ProcessSupervisor(Settings(domains=3, spares=0), Path(sys.argv[1])) as supervisor:
     while not any(event["kind"] == "joined" for event in supervisor.events(0.05)):
         pass
-    for worker in supervisor.workers:
+    for worker in supervisor.domains:
         Strike(supervisor, Kind.hang, worker)
     print("stopped", flush=True)
     time.sleep(600)

@@ -1,6 +1,5 @@
 """A run that a service watches: its faults and fences, beside what the run sees for itself."""
 
-import subprocess
 import sys
 import time
 import urllib.request
@@ -10,7 +9,6 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from commands import killed_at_end
 from live.nodes import SETTINGS, Gateways
 from live.processes import processes_of
 
@@ -18,6 +16,7 @@ from kuayu.engine.holdings import Fence
 from kuayu.engine.live.agent import FencingHooks
 from kuayu.engine.live.service import WatchingService
 from kuayu.live.findings import Incident, ReportedFault, ReportedRun, domain_of
+from kuayu.live.launcher import Launcher, engine_of
 from kuayu.live.plan import Settings
 from kuayu.live.run import SERVICE_DELAY_SECONDS, Run
 from kuayu.live.supervisor import Kind
@@ -51,11 +50,12 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
 
 
 def test_to_fence_a_node_is_to_kill_its_worker(tmp_path: Path) -> None:
-    sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
-    with subprocess.Popen(sleeping) as worker, killed_at_end(worker):
-        (tmp_path / "bay-1.pid").write_text(str(worker.pid), encoding="ascii")
-        FencingHooks(tmp_path).fence(Fence("a", {"bay-1": 1, "bay-2": 1}, None))
-        assert worker.wait(10) < 0
+    with Launcher(tmp_path) as launcher:
+        for name in ("bay-1", "gansu-1"):
+            launcher.start(name, [sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+        FencingHooks(engine_of(tmp_path)).fence(Fence("a", {"bay-1": 1, "bay-2": 1}, None))
+        assert launcher.ended("bay-1")
+        assert not launcher.ended("gansu-1")
 
 
 class Service200(BaseHTTPRequestHandler):

@@ -148,6 +148,7 @@ def live(
     Ends with 0 where the job recovered from every fault, the curve is that of the undisturbed training, the job was
     never in two places and there was no false alarm; with 1 otherwise.
     """
+    from kuayu.engine.runs.protocol import EngineError
     from kuayu.live.findings import Findings
     from kuayu.live.plan import Settings
     from kuayu.live.supervisor import ProcessLostError
@@ -179,6 +180,8 @@ def live(
     except KeyboardInterrupt:
         console.print("stopped; all processes have ended")
         raise typer.Exit(130) from None
+    except EngineError as error:
+        raise fail(error.cause, error.hint) from error
     except ProcessLostError as error:
         hint = "run it again; if it happens again, see whether memory is short"
         raise fail(str(error), hint) from error

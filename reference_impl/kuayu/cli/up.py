@@ -26,13 +26,14 @@ from kuayu.cli.terminal import USAGE, fail
 from kuayu.engine.locking import lock
 
 PROGRAM = """
-import sys
-from kuayu.live.transport import end_with_parent
-end_with_parent(int(sys.argv.pop(1)))
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+if os.getppid() != int(sys.argv.pop(1)):
+    sys.exit()
 from kuayu.cli import main
 main()
 """
-"""The command ``kuayu``, which ends with us."""
+"""The command ``kuayu``, which is killed when we are gone, even while stopped (PR_SET_PDEATHSIG, prctl(2))."""
 
 PRIVATE = 0o077
 

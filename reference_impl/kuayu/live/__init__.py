@@ -22,5 +22,6 @@ Invariants:
   processor the curve is the same to the last bit, however often the world changes.
 - A plan has a generation. Frames of an older generation are dropped, and a worker that loses its connection to the
   control plane ends: what has been replaced cannot come back.
-- No process outlives the command (``PR_SET_PDEATHSIG``, prctl(2)) or the control plane (end of its connection).
+- Workers are runs of the engine *local* (:mod:`kuayu.engine.runs`), which starts, watches and ends them as any job's.
+- No process outlives the command, to which it is tied by a pipe, or the control plane (end of its connection).
 """

@@ -1,6 +1,6 @@
 """The control plane: a process that knows only what workers send.
 
-    python -m kuayu.live.control PARENT UNTIL RECORD PORT SETTINGS
+    python -m kuayu.live.control UNTIL RECORD PORT SETTINGS
 
 What it takes and decides goes to its record (:mod:`~kuayu.live.plan`), from which it goes on where it is started
 anew; on standard input it is told when to finish, and ends with it. Time in which it was itself held up does not count
@@ -18,7 +18,7 @@ from typing import Any
 from kuayu.live.controller import ENDLESS_STEPS, RunController
 from kuayu.live.detection import AdaptiveFailureDetector, FailureDetector
 from kuayu.live.plan import SNAPSHOT, Member, Record, Settings
-from kuayu.live.transport import end_with_parent, frame, read
+from kuayu.live.transport import frame, read
 
 TICK_S = 0.05
 SNAPSHOT_ENTRIES = 2000
@@ -113,8 +113,7 @@ def main(
     detector_of: Callable[[Settings], FailureDetector] = lambda settings: AdaptiveFailureDetector(settings.period),
 ) -> None:
     """Start from the arguments of the command line, with a failure detector."""
-    parent, until, record, port, settings = arguments
-    end_with_parent(int(parent))
+    until, record, port, settings = arguments
     parsed = Settings.of_json(settings)
     control = Control(parsed, int(until) or ENDLESS_STEPS, Record(Path(record)), detector_of(parsed))
     asyncio.run(control.run(int(port)))

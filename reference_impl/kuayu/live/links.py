@@ -1,6 +1,6 @@
 """Gateways: every connection of a domain passes its own, where its link can be cut and shaped.
 
-    python -m kuayu.live.links PARENT SETTINGS
+    python -m kuayu.live.links SETTINGS
 
 A connection begins with a frame that names the domain and port that it is for; those to the service have a port of
 their own instead, since they are plain HTTP. A cut link loses nothing and ends
@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 from kuayu.live.plan import Settings
-from kuayu.live.transport import end_with_parent, read
+from kuayu.live.transport import read
 
 CHUNK = 1 << 18
 """Most bytes that pass at once."""
@@ -171,8 +171,7 @@ def _say(line: dict[str, Any]) -> None:
 
 def main(arguments: list[str]) -> None:
     """Start from the arguments of the command line."""
-    parent, settings = arguments
-    end_with_parent(int(parent))
+    [settings] = arguments
     asyncio.run(Links(Settings.of_json(settings)).run())
 
 

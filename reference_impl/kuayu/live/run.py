@@ -6,7 +6,6 @@
 """
 
 import random
-import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -75,12 +74,12 @@ class Run:
         """Run to the end; what the workers' diaries show.
 
         Raises:
-            Lost: The control plane or the gateways have ended, or a worker cannot start.
+            ProcessLostError: The control plane or the gateways have ended, or a worker cannot start.
         """
         exact = self._exact
         begun = time.monotonic()
         with ProcessSupervisor(self._settings, self._folder, exact, self._watcher) as supervisor:
-            self._living = set(supervisor.workers)
+            self._living = set(supervisor.domains)
             while not self._done():
                 for event in supervisor.events(POLL_S):
                     self.timeline.take(event)
@@ -124,7 +123,7 @@ class Run:
         elif incident.kind is Kind.control:
             incident.left = incident.lifted
             self._strike, self._settled = None, self.timeline.step
-        elif supervisor.ended(incident.worker) or now - incident.lifted > LEAVE_S:
+        elif supervisor.launcher.ended(incident.worker) or now - incident.lifted > LEAVE_S:
             self._clear(supervisor, incident, now)
 
     def _lasted(self, incident: Incident, now: float) -> bool:
@@ -156,19 +155,18 @@ class Run:
         """Start domains anew whose worker was replaced although nothing had been done to it."""
         struck = {incident.worker for incident in self.timeline.incidents}
         for worker in self._living - struck:
-            if supervisor.ended(worker):
+            if supervisor.launcher.ended(worker):
                 if worker not in self._joined:
-                    raise ProcessLostError(f"{worker} ended before it joined: {supervisor.last_words(worker)}")
+                    raise ProcessLostError(f"{worker} ended before it joined: {supervisor.launcher.last_words(worker)}")
                 self._living.discard(worker)
                 self._living.add(supervisor.launch(supervisor.domains[worker]))
 
     def _clear(self, supervisor: ProcessSupervisor, incident: Incident, now: float) -> None:
         """Start the domain anew, as one that was repaired; it stands by from then on."""
-        if supervisor.ended(incident.worker):
+        if supervisor.launcher.ended(incident.worker):
             incident.left = now
         else:
-            supervisor.signal(incident.worker, signal.SIGKILL)
-            supervisor.workers[incident.worker].wait()
+            supervisor.launcher.end(incident.worker)
         self._living.discard(incident.worker)
         self._living.add(supervisor.launch(supervisor.domains[incident.worker]))
         self._strike, self._settled = None, self.timeline.step

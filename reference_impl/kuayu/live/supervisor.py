@@ -1,8 +1,10 @@
 """The processes of a run, and the faults that are injected into them.
 
 1. Whoever leaves the supervisor leaves no process behind.
-2. A control plane or a worker that has ended is started anew; gateways that have ended end the run.
-3. Faults are injected from outside: workers have no part in it and no way to know.
+2. Workers are runs of an engine (:mod:`~kuayu.live.launcher`); control plane and gateways are processes of this one,
+   which are told what to do by their standard input.
+3. A control plane or a worker that has ended is started anew; gateways that have ended end the run.
+4. Faults are injected from outside: workers have no part in it and no way to know.
 
 ==========  ========================================================================================================
 kind        what happens
@@ -27,12 +29,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from kuayu.live.launcher import THREADS, Launcher
 from kuayu.live.plan import Settings, follow
 
 RESTART_SECONDS = 0.1
@@ -41,10 +44,6 @@ RESTART_SECONDS = 0.1
 
 class ProcessLostError(Exception):
     """The control plane or the gateways did not start, or the gateways have ended."""
-
-
-Start = Callable[[str, list[str]], subprocess.Popen[bytes]]
-"""Starts a process by a name and its command line; it ends with the supervisor."""
 
 
 class RunWatcher(Protocol):
@@ -58,14 +57,14 @@ class RunWatcher(Protocol):
     control: str
     worker: str
 
-    def begin(self, start: Start, folder: Path, domains: Mapping[str, int]) -> None:
+    def begin(self, launcher: Launcher, folder: Path, domains: Mapping[str, int]) -> None:
         """Have it started; ``domains`` are the ports that lead to it at the gateways."""
 
     def joins(self, node: str, domain: str) -> None:
         """A worker is about to be started in a domain."""
 
     def end(self) -> None:
-        """The run is over, and its processes are about to end."""
+        """The job is over, and all runs are about to end."""
 
 
 class ProcessSupervisor:
@@ -76,13 +75,17 @@ class ProcessSupervisor:
         folder: Where workers write; must exist.
         until: Last step; 0 for endless.
         watcher: A service that watches; None where the run judges for itself.
+
+    Attributes:
+        launcher: Of the workers.
+        domains: The domain of each worker that was started.
     """
 
     def __init__(self, settings: Settings, folder: Path, until: int = 0, watcher: RunWatcher | None = None) -> None:
         self.settings, self._folder, self._until = settings, folder, until
         self._watcher = watcher
         self._services: dict[str, int] = {}
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.launcher = Launcher(folder)
         self.domains: dict[str, str] = {}
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._over = threading.Event()
@@ -98,14 +101,15 @@ class ProcessSupervisor:
         self.control: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        self._stack.callback(self._kill_all)
         try:
             (self._folder / "checkpoints").mkdir(parents=True, exist_ok=True)
-            self._links = self._start("links", "kuayu.live.links", str(os.getpid()), self.settings.to_json())
+            self._stack.enter_context(self.launcher)
+            self._stack.callback(self._kill_all)
+            self._links = self._start("links", "kuayu.live.links", self.settings.to_json())
             listening = self._answer(self._links)
             self._ports, self._services = listening["ports"], listening["services"]
             if self._watcher is not None:
-                self._watcher.begin(self._start_beside, self._folder, self._services)
+                self._watcher.begin(self.launcher, self._folder, self._services)
             self._record.touch()
             self._reader = threading.Thread(target=self._read, daemon=True)
             self._reader.start()
@@ -135,16 +139,16 @@ class ProcessSupervisor:
         if self._watcher is not None:
             self._watcher.joins(worker, domain)
         module = "kuayu.live.worker" if self._watcher is None else self._watcher.worker
-        where = [str(self._ports[domain]), str(self._port), str(os.getpid()), str(self._folder)]
+        where = [str(self._ports[domain]), str(self._port), str(self._folder)]
         settings = [self.settings.to_json(), str(self._services.get(domain, 0))]
-        self.workers[worker] = self._start(worker, module, worker, domain, *where, *settings)
+        self.launcher.start(worker, [sys.executable, "-m", module, worker, domain, *where, *settings])
         return worker
 
     def events(self, wait: float) -> Iterator[dict[str, Any]]:
         """What the control plane put on record, as it comes, for so many seconds; it is started anew where it ended.
 
         Raises:
-            Lost: It ended before it could serve.
+            ProcessLostError: It ended before it could serve.
         """
         end = time.monotonic() + wait
         while (left := end - time.monotonic()) > 0:
@@ -173,27 +177,13 @@ class ProcessSupervisor:
         self._order(self._links, order)
         return float(self._answer(self._links)["at"])
 
-    def signal(self, worker: str, number: signal.Signals) -> None:
-        """Send a signal to a worker that has not been waited for."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.workers[worker].pid, number)
-
-    def ended(self, worker: str) -> bool:
-        """Whether a worker's process has ended."""
-        return self.workers[worker].poll() is not None
-
-    def last_words(self, worker: str) -> str:
-        """The last line that a worker's process wrote to its standard error."""
-        lines = (self._folder / f"{worker}.errors").read_text("utf-8", "replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), "it left no word")
-
     @property
     def _record(self) -> Path:
         return self._folder / "record"
 
     def _start_control(self) -> None:
         self._listening, self._ended = False, None
-        where = [str(os.getpid()), str(self._until), str(self._record), str(self._port)]
+        where = [str(self._until), str(self._record), str(self._port)]
         module = "kuayu.live.control" if self._watcher is None else self._watcher.control
         self.control = self._start("control", module, *where, self.settings.to_json())
 
@@ -202,7 +192,8 @@ class ProcessSupervisor:
         if self.control.poll() is None:
             return
         if not self._listening:
-            raise ProcessLostError(f"the control plane ended before it could serve: {self.last_words('control')}")
+            lines = (self._folder / "control.errors").read_text("utf-8", "replace").strip().split("\n")
+            raise ProcessLostError(f"the control plane ended before it could serve: {lines[-1]}")
         if self._ended is None:
             self._ended = time.monotonic()
         elif time.monotonic() >= self._ended + RESTART_SECONDS:
@@ -220,22 +211,16 @@ class ProcessSupervisor:
 
     def _start(self, name: str, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a process in a thread of its own: Ctrl-C in the middle of it would leave one that nobody knows of."""
-        piped = name in {"links", "control"}
-        return self._starter.submit(self._open, name, [sys.executable, "-m", module, *arguments], piped=piped).result()
+        return self._starter.submit(self._open, name, [sys.executable, "-m", module, *arguments]).result()
 
-    def _start_beside(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
-        return self._starter.submit(self._open, name, command, piped=False).result()
-
-    def _open(self, name: str, command: list[str], *, piped: bool) -> subprocess.Popen[bytes]:
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        ends = subprocess.PIPE if piped else subprocess.DEVNULL
+    def _open(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         with (self._folder / f"{name}.errors").open("wb") as errors:
             process = subprocess.Popen(  # noqa: S603 - our own modules
                 command,
-                stdin=ends,
-                stdout=ends,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=errors,
-                env={**os.environ, **threads},
+                env={**os.environ, **THREADS},
                 start_new_session=True,  # so that Ctrl-C reaches the command alone
             )
         self._started.append(process)
@@ -264,7 +249,7 @@ class ProcessSupervisor:
             self._events.put(entry)
 
     def _kill_all(self) -> None:
-        """End all processes; SIGKILL ends stopped ones too, and nothing that they hold is needed any more."""
+        """End control plane and gateways; nothing that they hold is needed any more."""
         self._starter.shutdown()
         self._over.set()
         for entry in self._started:
@@ -320,9 +305,9 @@ class Strike:
         self.injected_at = time.monotonic()
         match kind:
             case Kind.kill:
-                supervisor.signal(worker, signal.SIGKILL)
+                supervisor.launcher.signal(worker, signal.SIGKILL)
             case Kind.hang:
-                supervisor.signal(worker, signal.SIGSTOP)
+                supervisor.launcher.signal(worker, signal.SIGSTOP)
             case Kind.slow:
                 self._turns = threading.Thread(target=self._take_turns, daemon=True)
                 self._turns.start()
@@ -332,7 +317,7 @@ class Strike:
             case Kind.control:
                 self.injected_at = supervisor.kill_control()
             case Kind.amid:
-                supervisor.signal(worker, signal.SIGKILL)
+                supervisor.launcher.signal(worker, signal.SIGKILL)
                 time.sleep(after)
                 supervisor.kill_control()
 
@@ -345,12 +330,12 @@ class Strike:
             return self._supervisor.order_links({"mend": self._supervisor.domains[self._worker]})
         instant = time.monotonic()
         if self._kind is not Kind.control:
-            self._supervisor.signal(self._worker, signal.SIGCONT)
+            self._supervisor.launcher.signal(self._worker, signal.SIGCONT)
         return instant
 
     def _take_turns(self) -> None:
-        while not self._over.is_set() and not self._supervisor.ended(self._worker):
-            self._supervisor.signal(self._worker, signal.SIGSTOP)
+        while not self._over.is_set() and not self._supervisor.launcher.ended(self._worker):
+            self._supervisor.launcher.signal(self._worker, signal.SIGSTOP)
             time.sleep(TURN_S * STOPPED)
-            self._supervisor.signal(self._worker, signal.SIGCONT)
+            self._supervisor.launcher.signal(self._worker, signal.SIGCONT)
             time.sleep(TURN_S * (1 - STOPPED))

@@ -1,23 +1,20 @@
 """Transport between the processes of a run: frames, inboxes, peers, and the line to the control plane.
 
-1. Processes that end with whoever started them.
-2. Frames on a stream: a header in JSON and bytes after it. Eight bytes tell the lengths of both, big-endian. What
+1. Frames on a stream: a header in JSON and bytes after it. Eight bytes tell the lengths of both, big-endian. What
    arrives from a socket is bounded, so that a stray connection cannot ask for gigabytes.
-3. What peers have sent and nobody has taken yet, by generation.
-4. Connections with peers: one for each direction, each with a thread, so that a dead link never blocks the training.
+2. What peers have sent and nobody has taken yet, by generation.
+3. Connections with peers: one for each direction, each with a thread, so that a dead link never blocks the training.
    A message that could not be sent is lost. Nothing is sent twice: what hangs by it is mended by the next plan.
-5. A worker's line to the control plane, which outlives a control plane that is killed and started anew. What a worker
+4. A worker's line to the control plane, which outlives a control plane that is killed and started anew. What a worker
    reports is numbered, kept until the control plane has it on its record, and sent again where a connection ended
    before. Beats are not: an old one is worth nothing.
 """
 
 import asyncio
 import contextlib
-import ctypes
 import json
 import os
 import queue
-import signal
 import socket
 import struct
 import threading
@@ -29,20 +26,6 @@ from typing import Any
 
 from kuayu.live.detection import AdaptiveFailureDetector, Stage
 from kuayu.live.plan import CONTROL_ABSENCE_SECONDS, Member
-
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
-def end_with_parent(parent: int) -> None:
-    """Be killed when the parent is gone, even while stopped (prctl(2), PR_SET_PDEATHSIG).
-
-    Args:
-        parent: Its process identifier, as it was told; a parent that is gone already ends this process at once.
-    """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(0)
-
 
 Header = dict[str, Any]
 """Members of a frame beside its payload; its kind says which, and a peer may send any."""

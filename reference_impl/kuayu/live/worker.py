@@ -1,11 +1,10 @@
 """A worker, which stands for a domain: it trains under the newest plan until the control plane has it end.
 
-    python -m kuayu.live.worker NAME DOMAIN GATEWAY CONTROL PARENT FOLDER SETTINGS SERVICE
+    python -m kuayu.live.worker NAME DOMAIN GATEWAY CONTROL FOLDER SETTINGS SERVICE
 
 1. Threads: training (the main one), heartbeats, one that reads from the control plane, and those of
    :mod:`~kuayu.live.transport`.
-2. PyTorch is loaded only once the process is sure to end with its parent.
-3. Without a lease no step is made: a worker that was cut off may have been replaced meanwhile.
+2. Without a lease no step is made: a worker that was cut off may have been replaced meanwhile.
 """
 
 import os
@@ -29,7 +28,7 @@ from kuayu.live.checkpoint import (
     restore_checkpoint,
 )
 from kuayu.live.plan import FILE, Plan, Settings
-from kuayu.live.transport import Header, Inbox, MessageKey, Peers, Reports, SupersededError, end_with_parent
+from kuayu.live.transport import Header, Inbox, MessageKey, Peers, Reports, SupersededError
 
 PLAN_S = 1.0
 """Seconds that a request may be ahead of the plan that it is made under."""
@@ -186,19 +185,17 @@ class Worker:
             time.sleep(self._settings.period)
 
 
-Announce = Callable[[str, Path, int, Callable[[], tuple[int, int]]], None]
-"""Has a service hear of a worker: its name, the folder of the run, the service's port, its rank and last step."""
+Announce = Callable[[int, str, Callable[[], tuple[int, int]]], None]
+"""Has a service hear of a worker: the service's port, the worker's name, its rank and last step."""
 
 
 def main(arguments: list[str], announce: Announce | None = None) -> None:
     """Start from the arguments of the command line; where a service watches, have it hear of the worker."""
-    own, domain, gateway, control, parent, folder, settings, service = arguments
-    end_with_parent(int(parent))
-
+    own, domain, gateway, control, folder, settings, service = arguments
     try:
         worker = Worker(own, domain, int(gateway), int(control), Path(folder), Settings.of_json(settings))
         if announce is not None:
-            announce(own, Path(folder), int(service), worker.now)
+            announce(int(service), own, worker.now)
         worker.run()
     finally:
         traceback.print_exc()  # it runs until it is ended, so there was an error

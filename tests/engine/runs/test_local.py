@@ -67,6 +67,13 @@ class TestLocal(EngineLaws):
         engine.start(next_run)  # the devices are free again
         assert end_of(engine, next_run.name).state is RunState.SUCCEEDED
 
+    def test_what_is_tied_ends_with_whoever_started_it_and_all_else_goes_on(self, engine: LocalEngine) -> None:
+        with engine.tied():
+            self.begin(engine, tied := self.run_of(FOREVER, name="tied.1"))
+        self.begin(engine, free := self.run_of(FOREVER, name="free.1"))
+        assert end_of(engine, tied.name) == RunStatus(RunState.STOPPED, "whom it was tied to has ended")
+        assert engine.status(free.name).state is RunState.RUNNING
+
     def test_a_supervisor_that_does_not_answer_is_done_without(
         self, engine: Engine, reference: EngineReference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterable
 
 from kuayu.client import Client
 from kuayu.engine.heartbeats import HeartbeatSender
+from kuayu.live.launcher import JOB
 from kuayu_schemas.models import RankStep
-
-JOB = "live"
-"""Name of the job."""
 
 PERIOD_S = 0.5
 """Seconds from one beat to the next."""

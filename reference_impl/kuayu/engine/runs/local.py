@@ -10,6 +10,8 @@
 3. Processes get the variables of :func:`~kuayu.engine.runs.protocol.environment`, those by which they see their devices
    alone (:mod:`~kuayu.engine.runs.devices`), and of the engine's own environment only what programs need to find their
    tools (:data:`~kuayu.engine.runs.store.INHERITED`).
+4. Who wants runs that do not outlive it says so (:meth:`LocalEngine.tied`). Their supervisors then have one end of a
+   pipe, of which the other is closed when its process has ended, however it has.
 
 Where the engine runs under systemd, its unit needs ``KillMode=process``; with the default, restarting the service kills
 the runs (systemd.kill(5)). There are no containers here; a run with an image is refused.
@@ -23,8 +25,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, pidfd_send_signal
@@ -88,6 +90,19 @@ class LocalEngine:
         self._store = RunStore(directory)
         self._nodes = nodes
         self._ledger = HostLedger(self._store.directory / "held", nodes)
+        self._ties: list[int] = []
+
+    @contextmanager
+    def tied(self) -> Iterator[None]:
+        """Have runs that are started within be stopped, without grace, when it is left or this process has ended."""
+        read, write = os.pipe()
+        self._ties = [read]
+        try:
+            yield
+        finally:
+            self._ties = []
+            os.close(read)
+            os.close(write)
 
     def check(self) -> list[Finding]:
         """What the engine needs and whether it is there, without starting anything."""
@@ -205,6 +220,7 @@ class LocalEngine:
             "directory": str(directory),
             "held": str(self._ledger.file(run.name)),
             "lock": held_lock.fileno(),
+            "ties": self._ties,
             "state": {"digest": digest(run), "grace": run.grace_seconds},
             "grace": run.grace_seconds,
             "characters": MAX_LINE_CHARACTERS,
@@ -219,7 +235,7 @@ class LocalEngine:
                 text=True,
                 cwd="/",
                 env=inherited(),
-                pass_fds=[held_lock.fileno()],
+                pass_fds=[held_lock.fileno(), *self._ties],
                 start_new_session=True,
                 timeout=LAUNCH_SECONDS,
                 check=False,

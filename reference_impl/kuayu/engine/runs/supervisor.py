@@ -19,7 +19,8 @@ of what the job's Python has. :mod:`~kuayu.engine.runs.local` calls it and reads
    (ulimit -u, or a cgroup), which whoever runs the engine sets.
 4. Ending: SIGTERM to every process of the run, and SIGKILL to what is left after the grace period, as systemd does by
    default (systemd.kill(5), KillMode=control-group). The state says that the run has ended only when nothing is left.
-5. Lines of all ranks are numbered in one file. Its end is never lost to its size: where it is full, lines are left out
+5. A run that is tied to the process of its engine is stopped when that has ended: a pipe tells, whatever ended it.
+6. Lines of all ranks are numbered in one file. Its end is never lost to its size: where it is full, lines are left out
    in the middle, and a line says how many. What a progress bar overwrites by a carriage return is left out.
 """
 
@@ -303,8 +304,9 @@ class Supervisor:
 
     Args:
         order: What the engine wrote: ``directory``, ``held`` (a file to remove at the end), ``state`` (what the state
-            file says beside how the run stands), ``grace`` in seconds, ``characters`` of a line, ``log_bytes``, and for
-            each of ``ranks`` its ``rank``, ``command``, ``directory`` and ``environment``.
+            file says beside how the run stands), ``grace`` in seconds, ``characters`` of a line, ``log_bytes``,
+            ``ties`` (pipes that end with whom the run is tied to), and for each of ``ranks`` its ``rank``, ``command``,
+            ``directory`` and ``environment``.
         guard: The process that waits for this one.
         report: Descriptor that is told how the start went.
     """
@@ -323,6 +325,7 @@ class Supervisor:
         self._deadline = 0.0
         self._stop_seen: dict[str, Any] | None = None
         self._asked_to_end = False
+        self._cut_loose = False
         self._libc = ctypes.CDLL(None)
 
     def run(self) -> None:
@@ -361,6 +364,13 @@ class Supervisor:
             return False
 
         self._selector.register(read, selectors.EVENT_READ, drain)
+        for tie in self._order["ties"]:
+            self._selector.register(tie, selectors.EVENT_READ, lambda tie=tie: self._cut(tie))
+
+    def _cut(self, tie: int) -> bool:
+        self._selector.unregister(tie)
+        self._cut_loose = True
+        return False
 
     def _on_signal(self, *_: object) -> None:
         self._asked_to_end = True
@@ -443,6 +453,8 @@ class Supervisor:
             grace = float(request["grace"])
             self._decide("stopped", "", None, grace)
             self._deadline = min(self._deadline, time.monotonic() + grace)
+        if self._cut_loose:
+            self._decide("stopped", "whom it was tied to has ended", None, 0.0)
         if os.getppid() != self._guard:
             self._decide("failed", "its guard was killed", None)
         if self._asked_to_end and request is None:
