@@ -43,7 +43,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.perception.recognition.values import Column, blank, rearranged
 from kuayu.resilience.detection.records import Beats, Flags, Floats, Instants, Places
 
 STALE_PERIODS = 1.0

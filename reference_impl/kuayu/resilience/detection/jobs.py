@@ -22,7 +22,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.perception.recognition.values import Column, blank, rearranged
 from kuayu.resilience.detection import records as states
 from kuayu.resilience.detection.heartbeats import Arrivals, GapSurvival
 from kuayu.resilience.detection.nodes import DAY_S

@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.perception.recognition.values import Column, blank, rearranged
 from kuayu.resilience.detection.records import DEGRADED, GOOD, UNMEASURED, Instants, Measurements, Places, States
 
 QUANTITIES = ("round-trip time", "bandwidth", "loss")

@@ -24,7 +24,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.perception.recognition.values import Column, blank, rearranged
 from kuayu.resilience.detection import records as states
 from kuayu.resilience.detection.heartbeats import Arrivals, Duplicates, EndedGaps, Flapping, GapSurvival
 from kuayu.resilience.detection.records import (
