@@ -2,8 +2,8 @@
 
 1. All of it follows from the seed, up to what sums in another order change. Both networks see the same snapshots for
    the same number of epochs. Rules and damping are tuned on worlds that the networks have not seen.
-2. The networks are those of ``kuayu.perception.recognition.classifiers`` in PyTorch; same names, same results. Arrays have
-   one row for each node; several snapshots of one world are stacked along the rows.
+2. The networks are those of ``kuayu.perception.recognition.classifiers`` in PyTorch; same names, same results. Arrays
+   have one row for each node; several snapshots of one world are stacked along the rows.
 3. Snapshots are what a recogniser sees of the worlds, with the truth: the same code that recognises makes the features.
 4. Damping is tuned, and confidences are calibrated, on worlds that the networks were not fitted to.
 """

@@ -230,7 +230,7 @@ DEMAND_REQUESTS = ("TrainingDemandRequest", "LayoutRequest", "SizingRequest")
 
 def warm_demands() -> None:
     """Load what the first request will need: the algorithms and the validators."""
-    from kuayu.demand import demand_report, layout_ranks, sizing  # noqa: F401
+    from kuayu.demand import demand_report, search, sizing  # noqa: F401
 
     for name in DEMAND_REQUESTS:
         schema.is_valid(name, {})
@@ -258,11 +258,11 @@ def rank_layouts(body: bytes) -> Decided:
     """Answer a request for layouts, class LayoutRequest."""
 
     def decide() -> Decided:
-        from kuayu.demand import layout_ranks
+        from kuayu.demand import search
 
         request = bodies.parse(body, "LayoutRequest")
         _check_trainings(request, 1)
-        return Decided(200, orjson.dumps(layout_ranks.rank(request)))
+        return Decided(200, orjson.dumps(search.rank(request)))
 
     return or_problem(decide)
 

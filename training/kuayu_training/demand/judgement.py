@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau
 
-from kuayu.demand.efficiency import PRIOR, Efficiency
 from kuayu.demand.experience import learn
 from kuayu.demand.memory import memory
-from kuayu.demand.reading import Training
-from kuayu.demand.step_time import times
+from kuayu.demand.parse import Training
+from kuayu.demand.step_time import PRIOR, Efficiency, Terms, concatenated, selected, terms, times
 from kuayu.demand.strategy import Floats, Whole
-from kuayu.demand.terms import Terms, chosen, joined, terms
 from kuayu_training.demand.runs import Run, timed
 
 ALIKE = 0.02
@@ -42,7 +40,7 @@ class CrossValidation:
 
 def table(runs: Sequence[Run]) -> Terms:
     """Terms of runs."""
-    return joined([terms(run.structure, run.layouts, run.hardware) for run in runs])
+    return concatenated([terms(run.structure, run.layouts, run.hardware) for run in runs])
 
 
 def leave_out(runs: Sequence[Run], group: Callable[[Run], str]) -> CrossValidation:
@@ -56,9 +54,9 @@ def leave_out(runs: Sequence[Run], group: Callable[[Run], str]) -> CrossValidati
     trainings = [Training(run.structure, run.strategy, run.hardware) for run in usable]
     for name in dict.fromkeys(names.tolist()):
         out, rest = np.flatnonzero(names == name), np.flatnonzero(names != name)
-        model = learn([trainings[row] for row in rest], chosen(needed, rest), measured[rest], sources[rest].tolist())
+        model = learn([trainings[row] for row in rest], selected(needed, rest), measured[rest], sources[rest].tolist())
         slower = model.slower([trainings[row] for row in out])
-        predicted[out] = times(chosen(needed, out), PRIOR).step * slower
+        predicted[out] = times(selected(needed, out), PRIOR).step * slower
         baseline[out] = ideal[out] / _usual((ideal / measured)[rest], sources[rest])
     return CrossValidation(usable, predicted, baseline)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from kuayu.demand.efficiency import NAMES, PRIOR
+from kuayu.demand.step_time import EFFICIENCY_NAMES, PRIOR
 from kuayu.demand.strategy import Floats
 from kuayu_training.demand.judgement import (
     CrossValidation,
@@ -55,7 +55,7 @@ def report(runs: Sequence[Run], left: dict[int, str]) -> dict[str, Any]:
         "ranking": _ranking(ranked(main.runs, main.predicted)),
         "ranking of the yardstick": _ranking(ranked(main.runs, main.baseline), detailed=False),
         "memory": _memory(runs),
-        "efficiency": {name: getattr(PRIOR, name) for name in NAMES},
+        "efficiency": {name: getattr(PRIOR, name) for name in EFFICIENCY_NAMES},
     }
 
 

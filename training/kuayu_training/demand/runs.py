@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kuayu.demand.accelerators import CATALOGUE
 from kuayu.demand.flop_counts import hardware_flops, model_flops
-from kuayu.demand.hardware import Hardware
+from kuayu.demand.hardware import CATALOGUE, Hardware
 from kuayu.demand.strategy import Layouts, Recompute, Sharding, Strategy
 from kuayu.demand.structure import ModelStructure, of_parameters
 from kuayu_training.demand.models import family

@@ -18,9 +18,7 @@ from rich.progress import track
 from rich.table import Table
 from scipy.stats import sem, t
 
-from kuayu.demand.sizing import SLOW_DOWN, size
-from kuayu.demand.sizing_records import RESOURCES, Records, by_kind
-from kuayu.demand.sizing_times import FOLDS, boosted, features_of, fit
+from kuayu.demand.sizing import FOLDS, RESOURCES, SLOW_DOWN, Records, boosted, by_kind, features_of, fit, size
 from kuayu.demand.strategy import Floats
 from kuayu_training.demand.sizing_world import HOUR, KINDS, MIXES, OVER, Tasks, draw, resources
 

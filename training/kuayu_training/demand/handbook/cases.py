@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from kuayu.demand.accelerators import CATALOGUE
-from kuayu.demand.hardware import Hardware
+from kuayu.demand.hardware import CATALOGUE, Hardware
 from kuayu.demand.prediction import Demand, predict
 from kuayu.demand.search import Ranking, search
 from kuayu.demand.strategy import Layouts, Outermost, Recompute, Sharding, Strategy

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from kuayu.demand.accelerators import CATALOGUE
+from kuayu.demand.hardware import CATALOGUE
 from kuayu.demand.placement import CLASSES
-from kuayu.demand.profile import profile
+from kuayu.demand.prediction import profile
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_training.demand.handbook import cases, plots
 from kuayu_training.demand.handbook import words as say

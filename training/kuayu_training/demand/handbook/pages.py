@@ -4,13 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kuayu.demand.accelerators import CATALOGUE
-from kuayu.demand.feasibility import REASONS
 from kuayu.demand.flop_counts import model_flops
-from kuayu.demand.memory import OPTIMIZER, PARAMETER
+from kuayu.demand.hardware import CATALOGUE
+from kuayu.demand.memory import OPTIMIZER, PARAMETER, REASONS
 from kuayu.demand.placement import CLASSES
-from kuayu.demand.prediction import Demand
-from kuayu.demand.profile import profile
+from kuayu.demand.prediction import Demand, profile
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_training.demand.handbook import cases
 from kuayu_training.demand.handbook import words as say

@@ -1,4 +1,4 @@
-"""Models, strategies and hardware from the wire into the law's own terms, and what is refused on the way."""
+"""Models, strategies and hardware of a request in the law's own terms, and what is refused on the way."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     TrainingRequest = documents.TrainingDemandRequest | documents.LayoutRequest
 
-MOST_DEVICES = 2**53 - 1
-"""Most devices that the wire can tell."""
+MAX_DEVICES = 2**53 - 1
+"""Most devices that a document can state."""
 
 NO_PRECISION = "devices do not have its number format"
 NO_SIXTEEN = "devices state no number format of 16 bits or more"
@@ -40,7 +40,7 @@ _MODEL = {
     "windowed_layers": "windowed_layers",
     "further_tokens": "ahead",
 }
-"""Members of the wire that may be absent, and what the law calls them."""
+"""Members of documents that may be absent, and what the law calls them."""
 
 STRATEGY = {
     "data": "data",
@@ -71,7 +71,7 @@ BIDIRECTIONAL = "bidirectional"
 SCHEDULES = ("one_forward_one_backward", BIDIRECTIONAL)
 """Orders in which stages work through micro-batches."""
 
-_SIXTEEN = ("bf16", "fp16")
+_SIXTEEN_BITS = ("bf16", "fp16")
 _WIDER = ("tf32", "fp32", "fp64")
 
 
@@ -93,7 +93,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """A run with the time of its step.
 
     Attributes:
@@ -121,12 +121,15 @@ def check(request: "TrainingRequest") -> None:
     cases = [case["id"] for case in request["cases"]] if "cases" in request else []
     refuse(RepeatedName, [*repeated("/hardware", names), *repeated("/cases", cases)])
     known = set(names)
-    refuse(UnknownName, [(place, f"{name} is no hardware of the request") for place, name in _named(request, known)])
+    refuse(
+        UnknownName,
+        [(place, f"{name} is no hardware of the request") for place, name in _unknown_hardware(request, known)],
+    )
     refuse(Impossible, _impossible(request))
 
 
 def structure_of(model: "documents.ModelStructure", sequence: int | None = None) -> ModelStructure:
-    """A model of the wire, perhaps with sequences of another length."""
+    """A model of a document, perhaps with sequences of another length."""
     members: Mapping[str, Any] = model
     given = {ours: _whole_number(members[theirs]) for theirs, ours in _MODEL.items() if theirs in members}
     if "latent" in model:
@@ -151,7 +154,7 @@ def structure_of(model: "documents.ModelStructure", sequence: int | None = None)
 
 
 def strategy_of(strategy: "documents.ParallelStrategy") -> Strategy:
-    """A strategy of the wire."""
+    """A strategy of a document."""
     members: Mapping[str, Any] = strategy
     given = {ours: _whole_number(members[theirs]) for theirs, ours in STRATEGY.items() if theirs in members}
     return Strategy(
@@ -164,7 +167,7 @@ def strategy_of(strategy: "documents.ParallelStrategy") -> Strategy:
 
 
 def hardware_of(hardware: "documents.TrainingHardware") -> Hardware:
-    """Devices of the wire; so many that only a strategy can say how many there are."""
+    """Devices of a document; so many that only a strategy can say how many there are."""
     rates: Mapping[str, Any] = hardware["peak_matrix_throughput"]
     peak = {name: rate for name, rate in rates.items() if rate > 0 and name in BYTES}
     sustained: Mapping[str, Any] = hardware.get("sustained_matrix_throughput", {})
@@ -187,7 +190,7 @@ def hardware_of(hardware: "documents.TrainingHardware") -> Hardware:
 def training_of(structure: ModelStructure, strategy: Strategy, hardware: Hardware) -> Training:
     """What is to be predicted. A number format that devices lack is taken to be as quick as their 16-bit one."""
     peak, reached, missing = dict(hardware.peak), dict(hardware.reached), []
-    if not any(name in peak for name in _SIXTEEN):
+    if not any(name in peak for name in _SIXTEEN_BITS):
         wider = [name for name in _WIDER if name in peak]
         instead = wider[0] if wider else min(peak, key=lambda name: peak[name])
         _stand_in(peak, reached, "bf16", instead)
@@ -199,10 +202,10 @@ def training_of(structure: ModelStructure, strategy: Strategy, hardware: Hardwar
     return Training(structure, strategy, whole, tuple(missing))
 
 
-def measured_of(request: "TrainingRequest", kinds: Mapping[str, Hardware]) -> list[Measured]:
+def measured_of(request: "TrainingRequest", kinds: Mapping[str, Hardware]) -> list[MeasuredRun]:
     """Runs of a request that tell the time of a step."""
     return [
-        Measured(
+        MeasuredRun(
             training_of(structure_of(run["model"]), strategy_of(run["strategy"]), kinds[run["hardware"]]),
             run["source"],
             run["step_time"],
@@ -226,7 +229,7 @@ def _stand_in(peak: dict[str, float], reached: dict[str, float], name: str, inst
         reached[name] = reached[instead]
 
 
-def _named(request: "TrainingRequest", known: set[str]) -> Iterator[Complaint]:
+def _unknown_hardware(request: "TrainingRequest", known: set[str]) -> Iterator[Complaint]:
     """Where hardware is named that is not there."""
     for place, entry in _trainings(request):
         if entry["hardware"] not in known:
@@ -304,5 +307,5 @@ def _impossible_strategy(strategy: "documents.ParallelStrategy", place: str) -> 
         if name in strategy and strategy["pipeline"] == 1:
             yield f"{place}/{name}", "with one stage it has all layers"
     devices = strategy["data"] * strategy["tensor"] * strategy["pipeline"] * strategy.get("context", 1)
-    if devices > MOST_DEVICES:
+    if devices > MAX_DEVICES:
         yield place, f"{devices} accelerators are more than can be told"
