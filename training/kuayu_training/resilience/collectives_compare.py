@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from kuayu.resilience.transfers.collective_selector import collective
-from kuayu.resilience.transfers.network import Floats
+from kuayu.resilience.collectives import collective
+from kuayu.resilience.network import Floats
 from kuayu_conformance.testbed.transfers.collectives import COUNT, FAMILIES, WAYS, baselines, draw, follow
 from kuayu_training.resilience.shards_compare import SAMPLES
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kuayu.resilience.transfers.network import Floats
-from kuayu.resilience.transfers.shard_planner import shard_plan
+from kuayu.resilience.network import Floats
+from kuayu.resilience.shard_planner import shard_plan
 from kuayu_conformance.testbed.transfers.shard_policies import (
     EVENLY,
     ON_DEMAND,

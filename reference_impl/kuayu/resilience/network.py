@@ -14,21 +14,67 @@
    as one outage would.
 3. Links and streams side by side, destination by destination, so that all destinations are planned in one go.
 4. How streams of a destination share its links, so that each stream's own part of the bandwidth is known.
+5. What a request about links must hold to: each link is named once and leads from one domain to another; spans, sizes
+   and bandwidths are such as can be measured, foreseen and told apart by a double.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from kuayu.refusals import Complaint, repeated
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 BITS_PER_BYTE = 8.0
 """In a byte."""
+
+HALF_LIVES = (0.5, 2.0, 8.0, 32.0)
+"""Intervals after which a measurement counts half; the first is all but the last value."""
+HORIZONS = (2, 8, 32)
+"""Intervals over which a mean is forecast."""
+QUANTILES = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
+CAUTIOUS, MEDIAN = 1, 3
+"""Places of two of them."""
+MIN_ERRORS = 24
+"""Errors of a link's own without which those of all links are used."""
+BETWEEN_S = 6 * 3600.0
+OUTAGE_S = 60.0
+"""Seconds between outages and of an outage, as if half an outage and a whole one had been seen: a guess that gives way
+to what is measured."""
+LOG_FALL = np.log(0.5)
+"""What counts as a change of the link rather than as noise: half of what was expected, or less."""
+_FADED = 1e-9
+"""Weight of what was measured long ago, below which it is forgotten."""
+UNKNOWN_RATE = 1.0
+"""Bytes a second of a link of which nothing was measured, so that all others are preferred."""
+
+_SHARING_ROUNDS = 24
+
+MIN_SPAN_S, MAX_SPAN_S = 1e-6, 1e12
+"""Seconds of a step, an interval or a horizon; beyond them nobody measures or foresees anything."""
+
+MIN_BYTES, MAX_BYTES = 1.0, 2.0**53
+"""Bytes of a step or an exchange; a room may be smaller. Beyond, doubles do not tell bytes apart."""
+
+MIN_BANDWIDTH, MAX_BANDWIDTH = 1.0, 1e18
+"""Bits a second; links between domains may be slower."""
+
+TOO_LONG = "longer than anybody can foresee"
+
+TOO_SHORT = "shorter than anybody can tell"
+
+TOO_MUCH = "more than a double tells apart"
+
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +152,7 @@ class TransferSnapshot:
     Attributes:
         links: At most one from a source to a destination.
         streams: Of any number of destinations.
-        rooms: Bytes that a destination can hold of what comes early; none where it is not named.
+        free_bytes: Bytes that a destination can hold of what comes early; none where it is not named.
         interval_s: Seconds between measurements.
         horizon_s: How far ahead is planned.
         saving: Share of time that one more step of depth has to save, else the buffer stays free.
@@ -114,7 +160,7 @@ class TransferSnapshot:
 
     links: tuple[Link, ...]
     streams: tuple[Stream, ...]
-    rooms: Mapping[str, float]
+    free_bytes: Mapping[str, float]
     interval_s: float
     horizon_s: float = 60.0
     saving: float = 1e-5
@@ -127,7 +173,7 @@ class TransferSnapshot:
         """
         if not (self.interval_s > 0.0 and self.horizon_s > 0.0):
             raise ValueError("interval_s and horizon_s must be positive")
-        if any(capacity < 0.0 for capacity in self.rooms.values()):
+        if any(capacity < 0.0 for capacity in self.free_bytes.values()):
             raise ValueError("a room cannot be negative")
         pairs = [(link.source, link.destination) for link in self.links]
         if len(set(pairs)) < len(pairs):
@@ -137,27 +183,6 @@ class TransferSnapshot:
                 raise ValueError(f"stream {stream.name}: step_bytes and step_s must be positive, begins_s finite")
             if any(not 0 <= transfer.link < len(self.links) for transfer in stream.under_way):
                 raise ValueError(f"stream {stream.name}: a transfer is under way over no known link")
-
-
-HALF_LIVES = (0.5, 2.0, 8.0, 32.0)
-"""Intervals after which a measurement counts half; the first is all but the last value."""
-HORIZONS = (2, 8, 32)
-"""Intervals over which a mean is forecast."""
-QUANTILES = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
-CAUTIOUS, MEDIAN = 1, 3
-"""Places of two of them."""
-MIN_ERRORS = 24
-"""Errors of a link's own without which those of all links are used."""
-BETWEEN_S = 6 * 3600.0
-OUTAGE_S = 60.0
-"""Seconds between outages and of an outage, as if half an outage and a whole one had been seen: a guess that gives way
-to what is measured."""
-LOG_FALL = np.log(0.5)
-"""What counts as a change of the link rather than as noise: half of what was expected, or less."""
-_FADED = 1e-9
-"""Weight of what was measured long ago, below which it is forgotten."""
-UNKNOWN_RATE = 1.0
-"""Bytes a second of a link of which nothing was measured, so that all others are preferred."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,7 +332,7 @@ class Layout:
         changes: Outages and falls by half a second, (D, S); zero where not usable.
         of: Destination of each stream, (J,).
         copies: Whether a stream's data lie at the source of a link that is usable, (J, S).
-        rooms: Bytes, (D,).
+        free_bytes: Bytes, (D,).
         need: Bytes a second that all streams of a destination take, (D,).
     """
 
@@ -320,7 +345,7 @@ class Layout:
     changes: Floats
     of: Integers
     copies: Flags
-    rooms: Floats
+    free_bytes: Floats
     need: Floats
 
     @property
@@ -361,11 +386,8 @@ def lay_out(snapshot: TransferSnapshot, ahead: Forecast) -> Layout:
         for column, place in enumerate(into[of[row]]):
             copies[row, column] = snapshot.links[place].source in stream.sources
     copies &= usable[of] if len(of) else copies
-    capacities = np.array([float(snapshot.rooms.get(name, 0.0)) for name in names])
+    capacities = np.array([float(snapshot.free_bytes.get(name, 0.0)) for name in names])
     return Layout(names, links, usable, rates, latency, hazards, changes, of, copies, capacities, need)
-
-
-_SHARING_ROUNDS = 24
 
 
 def link_shares(snapshot: TransferSnapshot, layout: Layout) -> Floats:
@@ -390,3 +412,33 @@ def link_shares(snapshot: TransferSnapshot, layout: Layout) -> Floats:
             flows *= np.sqrt(spare)[layout.of]
     total = loads[layout.of]
     return np.divide(flows, total, out=np.zeros_like(flows), where=total > 0.0)
+
+
+def repeated_links(links: "Sequence[documents.MeasuredLink]") -> list[Complaint]:
+    """Links that are named more than once."""
+    return repeated("/links", [f"{link['source']} to {link['target']}" for link in links], "/target")
+
+
+def link_complaints(links: "Sequence[documents.MeasuredLink]") -> Iterator[Complaint]:
+    """Links that lead nowhere else, or whose figures cannot be."""
+    for index, link in enumerate(links):
+        if link["source"] == link["target"]:
+            yield f"/links/{index}/target", "a link leads from one domain to another"
+        if link["latency"] > MAX_SPAN_S:
+            yield f"/links/{index}/latency", TOO_LONG
+        if max(link["bandwidths"], default=0.0) > MAX_BANDWIDTH:
+            places = [place for place, one in enumerate(link["bandwidths"]) if one > MAX_BANDWIDTH]
+            yield from ((f"/links/{index}/bandwidths/{place}", TOO_MUCH) for place in places)
+
+
+def span_complaints(whole: Mapping[str, Any], place: str, names: Sequence[str]) -> Iterator[Complaint]:
+    """Members of an object, in seconds, that are shorter or longer than anybody can tell."""
+    for name in names:
+        if not MIN_SPAN_S <= whole[name] <= MAX_SPAN_S:
+            yield f"{place}/{name}", TOO_SHORT if whole[name] < MIN_SPAN_S else TOO_LONG
+
+
+def size_complaints(whole: Mapping[str, Any], place: str, name: str) -> Iterator[Complaint]:
+    """A member of an object, in bytes, that is less than a byte or more than a double tells apart."""
+    if not MIN_BYTES <= whole[name] <= MAX_BYTES:
+        yield f"{place}/{name}", "less than a byte" if whole[name] < MIN_BYTES else TOO_MUCH

@@ -7,7 +7,7 @@
    and at those that are ahead.
 3. The slowest domain gives the time of a step: its parts, times the seconds of a part, over the share of it that its
    load leaves.
-4. An exchange hides behind a share of a step; what is left of it is added (``kuayu.resilience.transfers.collectives``).
+4. An exchange hides behind a share of a step; what is left of it is added (``kuayu.resilience.collectives``).
    Exchanges that are rarer cost less time and more steps to the same loss, which are charged.
 5. A division is best when no domain could give a part away and the slowest be done sooner; it is found by the level of
    time that takes all parts, and then part by part.
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuayu.resilience.transfers.collectives import (
+from kuayu.resilience.collectives import (
     HIERARCHICAL,
     LOW_COMMUNICATION,
     RING,
@@ -41,12 +41,11 @@ from kuayu.resilience.transfers.collectives import (
     round_s,
     step_charge,
 )
-from kuayu.resilience.transfers.network import BITS_PER_BYTE, Floats
+from kuayu.resilience.network import BITS_PER_BYTE, Floats
 from kuayu.scheduling.throughput import OVERLAP, penalty
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
-
 
 ENDLESS_S = 1e200
 """Seconds of a part in a domain of which nothing is left, as a number that can still be reckoned with."""
@@ -148,38 +147,38 @@ class Policy:
 
     Attributes:
         parts: Of a step, in each domain.
-        way: By which replicas agree.
+        synchronisation: By which replicas agree.
     """
 
     parts: tuple[int, ...]
-    way: Synchronisation
+    synchronisation: Synchronisation
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Steps a second of a way, by what the slowest domain takes for a step.
+    """Steps a second of a synchronisation, by what the slowest domain takes for a step.
 
     Attributes:
-        way: Which.
+        synchronisation: Which.
         inside_s: Seconds of exchange inside domains, each step.
         across_s: Seconds of exchange over them, each period.
-        charge: How many times as many steps the way takes to the same loss.
+        charge: How many times as many steps the synchronisation takes to the same loss.
     """
 
-    way: Synchronisation
+    synchronisation: Synchronisation
     inside_s: float
     across_s: float
     charge: float
 
     def rate(self, step_s: float) -> float:
-        """Steps a second; zero where the way has no name, or where a domain never ends its parts."""
-        if step_s == inf or self.way.kind == UNKNOWN_KIND:
+        """Steps a second; zero where the synchronisation has no name, or where a domain never ends its parts."""
+        if step_s == inf or self.synchronisation.kind == UNKNOWN_KIND:
             return 0.0
         hidden = OVERLAP * step_s
-        if self.way.kind == LOW_COMMUNICATION:
+        if self.synchronisation.kind == LOW_COMMUNICATION:
             step = step_s + max(0.0, self.inside_s - hidden)
-            lasts = self.way.period * step + max(0.0, self.across_s - max(0.0, hidden - self.inside_s))
-            return self.way.period / lasts / self.charge
+            lasts = self.synchronisation.period * step + max(0.0, self.across_s - max(0.0, hidden - self.inside_s))
+            return self.synchronisation.period / lasts / self.charge
         return 1.0 / (step_s + max(0.0, self.inside_s + self.across_s - hidden))
 
 
@@ -230,7 +229,7 @@ class ThroughputModel:
 
     def rate(self, policy: Policy) -> float:
         """Steps a second of a policy, less what rare exchanges cost in steps."""
-        return self.pace(policy.way).rate(self.step_s(policy.parts))
+        return self.pace(policy.synchronisation).rate(self.step_s(policy.parts))
 
 
 MAX_PERIOD = 100_000
@@ -383,9 +382,9 @@ class RunningJob:
         name: Of the job.
         domains: Names of those that it runs in.
         policy: In force.
-        outlook: What will be in force when all that is planned has been carried out.
+        planned_policy: What will be in force when all that is planned has been carried out.
         move_s: Seconds without a step for each part that comes to another domain.
-        switch_s: Seconds without a step where the way becomes another one.
+        switch_s: Seconds without a step where the synchronisation becomes another one.
         changed_s: Seconds since a change came into force; none ever did where it is None.
         measured: Loads of its domains, oldest first.
         interval_s: Seconds of each.
@@ -397,7 +396,7 @@ class RunningJob:
     name: str
     domains: tuple[str, ...]
     policy: Policy
-    outlook: Policy
+    planned_policy: Policy
     move_s: float
     switch_s: float
     changed_s: float | None
@@ -474,7 +473,7 @@ def running_job(
         name=job["id"],
         domains=names,
         policy=policy,
-        outlook=_policy_in_force(planned[-1], planned[-1]["parts"], names) if planned else policy,
+        planned_policy=_policy_in_force(planned[-1], planned[-1]["parts"], names) if planned else policy,
         move_s=job["move_time"],
         switch_s=job["switch_time"],
         changed_s=job.get("changed"),

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.resilience.detection import Beats, Origins, Watched
+from kuayu.resilience.detection import Beats, Origins, Population
 from kuayu.resilience.detection.records import Flags, Instants, Places
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Clocks:
         self._offset = np.append(self._offset, np.nan)[origin]
         self._batches = 0
 
-    def compare(self, beats: Beats, watched: Watched) -> None:
+    def compare(self, beats: Beats, watched: Population) -> None:
         """Learn from beats."""
         least = np.full(len(self._quickest), np.nan)
         np.fmin.at(least, beats.node, beats.received - beats.sent)
@@ -73,7 +73,7 @@ class Clocks:
         instants: Instants = sent + np.where(np.isnan(offset), self._quickest[node], offset)
         return instants
 
-    def _agreed(self, watched: Watched) -> Instants:
+    def _agreed(self, watched: Population) -> Instants:
         """Offset of each clock: its own, or that of its domain where clocks are set."""
         offsets = self._quickest.copy()
         for domain in range(watched.domains):
@@ -119,7 +119,7 @@ class Membership:
         self.domain_names: list[str] = []
         self.job_names: list[str] = []
         self.rank_names: list[RankName] = []
-        self.watched = Watched(np.zeros(0, np.intp), 0)
+        self.watched = Population(np.zeros(0, np.intp), 0)
         self.mentioned: Instants = np.zeros(0)
         self.step: NDArray[np.int64] = np.zeros(0, np.int64)
         self.clocks = Clocks()
@@ -187,7 +187,7 @@ class Membership:
         self.rank_names, self.job_names = list(self._node_of), list(jobs)
         self.node_row, self.domain_row = _rows(self.node_names), _rows(self.domain_names)
         self.rank_row, self.job_row = _rows(self.rank_names), _rows(self.job_names)
-        self.watched = Watched(
+        self.watched = Population(
             domain=_places(map(self.domain_row.__getitem__, self._domain_of.values())),
             domains=len(domains),
             rank_job=_places(self.job_row[job] for job, _ in self._node_of),
@@ -231,14 +231,14 @@ class PendingNode:
     Attributes:
         node: Its name.
         domain: Its domain.
-        heard: When it counts as heard, s.
+        last_beat: When it counts as heard, s.
         period: Seconds between its beats that are taken for usual.
         dead: Whether it was dead.
     """
 
     node: str
     domain: str
-    heard: float
+    last_beat: float
     period: float
     dead: bool
 

@@ -41,7 +41,7 @@ from math import ceil
 
 import numpy as np
 
-from kuayu.resilience.transfers.network import (
+from kuayu.resilience.network import (
     HORIZONS,
     MEDIAN,
     Flags,
@@ -128,7 +128,7 @@ def prefetch_depths(snapshot: TransferSnapshot, layout: Layout, outage_s: float)
     mean = np.bincount(layout.of, step_bytes, minlength=count) / many
     waiting = _waiting(snapshot, layout, outage_s)
     saved = (waiting[:, :-1] - waiting[:, 1:]) * (mean[layout.of] / step_bytes)[:, None]
-    most = np.minimum(np.floor(layout.rooms[layout.of] / step_bytes * _WHOLE), MAX_DEPTH).astype(np.int64)
+    most = np.minimum(np.floor(layout.free_bytes[layout.of] / step_bytes * _WHOLE), MAX_DEPTH).astype(np.int64)
 
     def taken(saving: Floats) -> Integers:
         saves_enough = saved >= saving[layout.of, None]
@@ -137,7 +137,7 @@ def prefetch_depths(snapshot: TransferSnapshot, layout: Layout, outage_s: float)
         return depths
 
     def fits(steps: Integers) -> Flags:
-        within_capacity: Flags = np.bincount(layout.of, steps * step_bytes, count) <= layout.rooms * _WHOLE
+        within_capacity: Flags = np.bincount(layout.of, steps * step_bytes, count) <= layout.free_bytes * _WHOLE
         return within_capacity
 
     saving = np.full(count, snapshot.saving)
@@ -186,7 +186,7 @@ def _waiting(snapshot: TransferSnapshot, layout: Layout, outage_s: float) -> Flo
 
 def _at_most(steps: Integers, step_bytes: Floats, layout: Layout) -> Integers:
     """No more than the room: where not even two steps of each stream fit, streams have one after the other in order."""
-    free = layout.rooms * _WHOLE
+    free = layout.free_bytes * _WHOLE
     if (np.bincount(layout.of, steps * step_bytes, len(free)) <= free).all():
         return steps
     depths = np.zeros_like(steps)
@@ -475,7 +475,7 @@ def within_room(
         changes = np.concatenate([frees, comes])
         events = np.lexsort((changes, times))  # what frees room goes first
         occupied = present + np.cumsum(changes[events])
-        too_much = (occupied > layout.rooms[destination] * (1 + _SAME)) & (changes[events] > 0.0)
+        too_much = (occupied > layout.free_bytes[destination] * (1 + _SAME)) & (changes[events] > 0.0)
         if too_much.any():
             dropped = events[int(np.argmax(too_much)) :] - len(freed)
             keep[mine[dropped[dropped >= 0]]] = False

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import pdtrc
 
-from kuayu.resilience.recovery.recovery_validation import MAX_FIGURE, MIN_FIGURE, bounded, check_backup
-from kuayu.resilience.transfers.network import BITS_PER_BYTE
+from kuayu.resilience.network import BITS_PER_BYTE
+from kuayu.resilience.recovery_validation import MAX_FIGURE, MIN_FIGURE, bounded, check_backup
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -197,8 +197,8 @@ class CopyPlaces:
     Attributes:
         stores: Bits a second of each store that copies may take.
         links: Bits a second of each link that copies may take, of those that carry.
-        ways: Domains that those links lead to, by the domain that they leave.
-        room: Bytes that are left in each store.
+        linked_domains: Domains that those links lead to, by the domain that they leave.
+        free_bytes: Bytes that are left in each store.
         spares: Spare nodes of each domain.
         taken: Bits of all copies that use a store or link.
         promised: Nodes that jobs of a first domain will look for in a second one.
@@ -208,8 +208,8 @@ class CopyPlaces:
 
     stores: dict[str, float]
     links: dict[Link, float]
-    ways: Mapping[str, Sequence[str]]
-    room: dict[str, float]
+    linked_domains: Mapping[str, Sequence[str]]
+    free_bytes: dict[str, float]
     spares: Mapping[str, int]
     taken: defaultdict[str | Link, float] = field(default_factory=lambda: defaultdict(float))
     promised: defaultdict[Link, int] = field(default_factory=lambda: defaultdict(int))
@@ -258,7 +258,7 @@ def _others(needs: Sequence[CopyNeed], places: CopyPlaces) -> Iterator[Checkpoin
     """Those with most to carry choose first, as the narrowest links suit them least."""
     for need in sorted(needs, key=lambda place: -place.job["state_size"]):
         home = need.job["domain"]
-        able = [target for target in places.ways.get(home, ()) if _fits(need, target, (home, target), places)]
+        able = [target for target in places.linked_domains.get(home, ()) if _fits(need, target, (home, target), places)]
         if able:
             roomy = _with_nodes(need, places)
             target = min(able, key=lambda place: _lost_s(need, place, roomy, places))
@@ -274,12 +274,16 @@ def _fits(need: CopyNeed, domain: str, link: Link | None, places: CopyPlaces) ->
     bits, narrow = _bits(need), places.stores.get(domain, 0.0)
     if link is not None:
         narrow = min(narrow, places.links[link])
-    return 2.0 * need.job["state_size"] <= places.room.get(domain, 0.0) and narrow > 0.0 and bits <= MAX_FIGURE * narrow
+    return (
+        2.0 * need.job["state_size"] <= places.free_bytes.get(domain, 0.0)
+        and narrow > 0.0
+        and bits <= MAX_FIGURE * narrow
+    )
 
 
 def _take(need: CopyNeed, domain: str, link: Link | None, places: CopyPlaces) -> CheckpointCopy:
     copy = CheckpointCopy(need, domain, link, _bits(need))
-    places.room[domain] -= 2.0 * need.job["state_size"]
+    places.free_bytes[domain] -= 2.0 * need.job["state_size"]
     places.taken[domain] += copy.bits
     if link is not None:
         places.taken[link] += copy.bits

@@ -6,19 +6,28 @@
 4. Nothing is planned for which there is no room within the horizon.
 5. Reasons say what less depth, other sizes and other sources would have cost, with figures.
 6. Requests come in bits a second and bytes; here all is bytes and bytes a second, and names are numbers.
+7. What a request must hold to: streams, rooms and links are each named once, and a transfer comes over a link that
+   leads to its stream. Ranges that a stream misses or that are under way begin before they end, lie in the stream and
+   do not overlap. What would take longer, or more memory, than anybody has is refused, with what to ask fewer of.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from kuayu.resilience.transfers.network import (
+from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
+from kuayu.resilience.network import (
     BITS_PER_BYTE,
     CAUTIOUS,
+    MAX_BYTES,
+    MAX_SPAN_S,
     MEDIAN,
+    TOO_LONG,
+    TOO_MUCH,
     Flags,
     Floats,
     Forecast,
@@ -29,8 +38,13 @@ from kuayu.resilience.transfers.network import (
     UnderWay,
     forecast,
     lay_out,
+    link_complaints,
+    repeated_links,
+    size_complaints,
+    span_complaints,
 )
-from kuayu.resilience.transfers.shard_scheduler import (
+from kuayu.resilience.shard_scheduler import (
+    MAX_DEPTH,
     PARTS,
     FetchOrder,
     Gaps,
@@ -48,15 +62,55 @@ from kuayu.resilience.transfers.shard_scheduler import (
     undisturbed,
     within_room,
 )
-from kuayu.resilience.transfers.transfer_validation import check_shard_plan, steps_looked_at
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
 
-Arrays = TypeVar("Arrays", Shards, FetchOrder)
-
 SOONER_SHARE = 0.8
 """A late transfer is given up where another link would have the whole of it in this share of the time that is left."""
+
+MAX_NAMED = 20
+"""Most slots that are named one by one."""
+
+_HOUR = 3600.0
+
+METHOD: "documents.TransferMethod" = {"name": "kuayu-rolling-shards", "version": "1.0.0"}
+
+MAX_MEASUREMENTS = 1_000_000
+"""Most of them over all links; where there are more, the oldest are left out."""
+
+SILENT_RATE = 0.125
+"""Bytes a second below which a link counts as out: one bit."""
+
+MAX_REASONS = 100
+"""Most of them that the standard lets a stream have."""
+
+_SAME = 1e-12
+"""Share of a step, for each step from the first byte, by which sums of shares of steps are off."""
+
+_NEAR = 1e-6
+"""Share of a step that is no other step."""
+
+SLACK_SHARE = 1e-6
+"""Share of a step that ranges may be off, being sums of shares of steps."""
+
+ROUNDING_SHARE = 1e-15
+"""Share of all bytes of a stream that their number may be off, being a product."""
+
+MAX_STEPS = 120_000
+"""Most steps and ranges that a plan looks at, over all streams."""
+
+MAX_IN_DOMAIN = 12_000
+"""Most of them in one domain; shards of a domain are put in order one after the other."""
+
+MAX_CELLS = 600_000
+"""Most steps of a domain × domains × sources; domains are planned side by side, each as wide as the widest."""
+
+MAX_RANGES = 12_000
+"""Most missing ranges and transfers under way, over all streams."""
+
+
+Arrays = TypeVar("Arrays", Shards, FetchOrder)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,12 +237,6 @@ def _without(stream: Stream, stopped: tuple[UnderWay, ...]) -> Stream:
     )
 
 
-MAX_NAMED = 20
-"""Most slots that are named one by one."""
-
-_HOUR = 3600.0
-
-
 def reasons(snapshot: TransferSnapshot, shard_plan: Plan, stream: int) -> Iterator[str]:
     """Of one stream: depth, size of shards, local data, sources, and what is given up."""
     yield from _depth(snapshot, shard_plan, stream)
@@ -246,24 +294,6 @@ def _sources(snapshot: TransferSnapshot, shard_plan: Plan, stream: int) -> Itera
     lost = int(((shard_plan.shards.stream == stream) & (shard_plan.order.link < 0)).sum())
     if lost:
         yield f"{lost} shards wait: no source of theirs is up."
-
-
-METHOD: "documents.TransferMethod" = {"name": "kuayu-rolling-shards", "version": "1.0.0"}
-
-MAX_MEASUREMENTS = 1_000_000
-"""Most of them over all links; where there are more, the oldest are left out."""
-
-SILENT_RATE = 0.125
-"""Bytes a second below which a link counts as out: one bit."""
-
-MAX_REASONS = 100
-"""Most of them that the standard lets a stream have."""
-
-_SAME = 1e-12
-"""Share of a step, for each step from the first byte, by which sums of shares of steps are off."""
-
-_NEAR = 1e-6
-"""Share of a step that is no other step."""
 
 
 def shard_plan(request: "documents.ShardPlanRequest") -> "documents.ShardPlan":
@@ -382,3 +412,100 @@ def _on_steps(position: Floats, size: Floats) -> Floats:
     first: Floats = near * size
     first = np.where(np.floor_divide(first, size) < near, np.nextafter(first, np.inf), first)
     return np.where(np.abs(position / size - near) <= _SAME * np.maximum(near, 1.0), first, position)
+
+
+def check_shard_plan(request: "documents.ShardPlanRequest") -> None:
+    """Check a request for a shard plan.
+
+    Raises:
+        RepeatedName: Streams, rooms or links share a name.
+        UnknownName: A transfer comes from where no link leads to its stream.
+        Impossible: A range contradicts itself or another, or there is more than can be planned at once.
+    """
+    streams, links = request["streams"], request["links"]
+    complaints = repeated("/streams", [stream["id"] for stream in streams])
+    complaints += repeated("/rooms", [row["domain"] for row in request["rooms"]], "/domain")
+    refuse(RepeatedName, [*repeated_links(links), *complaints])
+    joined = {(link["source"], link["target"]) for link in links}
+    refuse(UnknownName, _unlinked_transfers(streams, joined))
+    complaints = [*link_complaints(links), *span_complaints(request, "", ("interval", "horizon"))]
+    complaints += [
+        (f"/rooms/{index}/size", TOO_MUCH) for index, row in enumerate(request["rooms"]) if row["size"] > MAX_BYTES
+    ]
+    for index, stream in enumerate(streams):
+        place = f"/streams/{index}"
+        complaints += [*span_complaints(stream, place, ("step_time",)), *size_complaints(stream, place, "step_size")]
+        complaints += [(f"{place}/due", TOO_LONG)] if stream["due"] > MAX_SPAN_S else []
+        complaints += check_ranges(stream, place)
+    refuse(Impossible, complaints)
+    refuse(Impossible, _work_complaints(request))
+
+
+def check_ranges(stream: "documents.DataStream", place: str) -> Iterator[Complaint]:
+    """Ranges that end before they begin, overlap, or lie beyond the last step."""
+    size, missing, transfers = stream["step_size"], stream["missing"], stream.get("transfers") or ()
+    slack, total = SLACK_SHARE * size, stream["remote_steps"] * size
+    named: list[tuple[str, documents.ByteRange]] = [
+        *((f"{place}/missing/{number}", entry) for number, entry in enumerate(missing)),
+        *((f"{place}/transfers/{number}", entry) for number, entry in enumerate(transfers)),
+    ]
+    for where, entry in named:
+        if entry["end"] <= entry["begin"]:
+            yield f"{where}/end", "it is not after the begin"
+        elif entry["end"] > total * (1 + ROUNDING_SHARE) + slack:
+            yield f"{where}/end", f"{stream['remote_steps']} steps from afar end before"
+    for number, entry in enumerate(transfers):
+        if entry["left"] > (entry["end"] - entry["begin"]) * (1 + SLACK_SHARE):
+            yield f"{place}/transfers/{number}/left", "more than all of it"
+    for number, (one, other) in enumerate(pairwise(missing), start=1):
+        if other["begin"] < one["end"] - slack:
+            yield f"{place}/missing/{number}/begin", "ranges rise and lie apart"
+    yield from _overlap_complaints(named, slack)
+
+
+def _overlap_complaints(named: "Sequence[tuple[str, documents.ByteRange]]", slack: float) -> Iterator[Complaint]:
+    """What is under way although it is missing, or under way a second time."""
+    end, under_way = float("-inf"), False
+    for where, entry in sorted(named, key=lambda pair: float(pair[1]["begin"])):
+        moves = "/transfers/" in where
+        if (moves or under_way) and entry["begin"] < end - slack:
+            yield f"{where}/begin", "what is under way overlaps what is missing or under way"
+        if entry["end"] > end:
+            end, under_way = entry["end"], moves
+
+
+def _unlinked_transfers(streams: "Sequence[documents.DataStream]", joined: set[tuple[str, str]]) -> Iterator[Complaint]:
+    for index, stream in enumerate(streams):
+        for number, transfer in enumerate(stream.get("transfers") or ()):
+            if (transfer["source"], stream["target"]) not in joined:
+                detail = f"there is no link from {transfer['source']} to {stream['target']}"
+                yield f"/streams/{index}/transfers/{number}/source", detail
+
+
+def _work_complaints(request: "documents.ShardPlanRequest") -> Iterator[Complaint]:
+    """What would take too long, or more memory than there is."""
+    steps: Counter[str] = Counter()
+    ranges = 0
+    for stream in request["streams"]:
+        listed = len(stream["missing"]) + len(stream.get("transfers") or ())
+        steps[stream["target"]] += steps_looked_at(stream, request["horizon"]) + listed + 1
+        ranges += listed
+    if ranges > MAX_RANGES:
+        yield "/streams", f"{ranges} ranges, where {MAX_RANGES} are the most; ask for fewer streams at once"
+    into = Counter(link["target"] for link in request["links"] if link["target"] in steps)
+    most = max(steps.values(), default=0)
+    together, cells = steps.total(), most * len(steps) * max(into.values(), default=1)
+    for number, limit, what in (
+        (together, MAX_STEPS, "steps"),
+        (most, MAX_IN_DOMAIN, "steps in one domain"),
+        (cells, MAX_CELLS, "steps × domains × links into one"),
+    ):
+        if number > limit:
+            hint = "ask for a shorter horizon, or for fewer streams at once"
+            yield "/horizon", f"{number} {what} to be planned, where {limit} are the most; {hint}"
+
+
+def steps_looked_at(stream: "documents.DataStream", horizon: float) -> int:
+    """Most slots of a stream that a plan so far ahead can look at."""
+    slots = MAX_DEPTH + max(horizon - stream["due"], 0.0) / stream["step_time"] + 1
+    return int(min(float(stream["remote_steps"] + (stream.get("local_steps") or 0)), slots))

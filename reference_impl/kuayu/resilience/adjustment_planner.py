@@ -21,8 +21,10 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
-from kuayu.resilience.adjustment import throughput_model
-from kuayu.resilience.adjustment.throughput_model import (
+from kuayu.resilience import throughput_model
+from kuayu.resilience.collectives import HIERARCHICAL, LOW_COMMUNICATION, RING
+from kuayu.resilience.network import MAX_BANDWIDTH, MAX_BYTES, MAX_SPAN_S, MIN_BANDWIDTH, MIN_BYTES, MIN_SPAN_S
+from kuayu.resilience.throughput_model import (
     Levels,
     Network,
     Pace,
@@ -34,19 +36,9 @@ from kuayu.resilience.adjustment.throughput_model import (
     levels_of,
     running_job,
 )
-from kuayu.resilience.transfers.collectives import HIERARCHICAL, LOW_COMMUNICATION, RING
-from kuayu.resilience.transfers.transfer_validation import (
-    MAX_BANDWIDTH,
-    MAX_BYTES,
-    MAX_SPAN_S,
-    MIN_BANDWIDTH,
-    MIN_BYTES,
-    MIN_SPAN_S,
-)
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
-
 
 TRUST_SHARE = 0.9
 """Share of a stage's gain that is counted on."""
@@ -241,7 +233,7 @@ def past_shares(job: RunningJob, window_s: float) -> tuple[tuple[float, float, f
     Returns:
         Begin and end in seconds from now, and the share; in the order of time, as far back as loads were measured.
     """
-    rate, pace = job.now.rate(job.policy), job.now.pace(job.policy.way)
+    rate, pace = job.now.rate(job.policy), job.now.pace(job.policy.synchronisation)
     lasts, pieces = window_s / WINDOW_PIECES, []
     for piece in range(WINDOW_PIECES):
         back = int((piece + 0.5) * lasts / job.interval_s) + 1
@@ -274,19 +266,19 @@ class Decision:
 
     Attributes:
         rate: Steps a second of the policy in force, at the levels now.
-        outlook: Of the one that would be in force at last by what is planned.
+        planned_rate: Of the one that would be in force at last by what is planned.
         expected_rate: Of the one that will be in force at last.
         best_rate: Of the best one; None where nobody looked.
         stages: Changes, each with when it begins; none where all stays as it was planned.
-        made: What led to them.
+        option: What led to them.
     """
 
     rate: float
-    outlook: float
+    planned_rate: float
     expected_rate: float
     best_rate: float | None = None
     stages: Sequence[tuple[float, Stage]] = ()
-    made: AdjustmentOption | None = None
+    option: AdjustmentOption | None = None
 
 
 def decide(job: RunningJob, rules: LossRules, levels: Levels) -> Decision:
@@ -301,7 +293,7 @@ def decide(job: RunningJob, rules: LossRules, levels: Levels) -> Decision:
         rules: What it may lose.
         levels: Levels now.
     """
-    rate, expected_rate = job.now.rate(job.policy), job.now.rate(job.outlook)
+    rate, expected_rate = job.now.rate(job.policy), job.now.rate(job.planned_policy)
     if levels.calm or len(job.domains) == 1:
         return Decision(rate, expected_rate, expected_rate)
     total = sum(job.policy.parts)
@@ -309,7 +301,7 @@ def decide(job: RunningJob, rules: LossRules, levels: Levels) -> Decision:
     soon = now if job.soon is job.now else best_policy(job.soon, total)
     stays = Decision(rate, expected_rate, expected_rate, now.rate)
     must = bool(levels.triggers) and expected_rate < MUST_SHARE * (1.0 + _NEAR) * now.rate
-    near = min(_share(expected_rate, now.rate), _share(job.soon.rate(job.outlook), soon.rate))
+    near = min(_share(expected_rate, now.rate), _share(job.soon.rate(job.planned_policy), soon.rate))
     waits = not levels.triggers and (job.moving or levels.coming)
     if not must and (near >= WORTH_SHARE or waits):
         return stays
@@ -329,16 +321,16 @@ def reasons(job: RunningJob, decision: Decision) -> Iterator[str]:
         yield "It runs in one domain: there is nothing to divide, and nothing to exchange over domains."
     elif decision.best_rate is None:
         yield "No load or latency differs enough from what its policy was chosen for."
-    elif decision.made is None:
-        yield f"It stays as it is: {_near(decision.outlook, decision.best_rate)} of the steps of the best policy."
+    elif decision.option is None:
+        yield f"It stays as it is: {_near(decision.planned_rate, decision.best_rate)} of the steps of the best policy."
     else:
-        before, after = (_near(rate, decision.best_rate) for rate in (decision.outlook, decision.expected_rate))
+        before, after = (_near(rate, decision.best_rate) for rate in (decision.planned_rate, decision.expected_rate))
         yield f"As it is, it would make {before} of the steps of the best policy; after all changes {after}."
-        if decision.made.timetable.stages[-1].policy == job.policy:
+        if decision.option.timetable.stages[-1].policy == job.policy:
             yield "What was planned is taken back."
         else:
-            yield from _changes(job, decision.made)
-            yield _cost(decision.made)
+            yield from _changes(job, decision.option)
+            yield _cost(decision.option)
 
 
 METHOD: "documents.AdjustmentMethod" = {"name": "kuayu-staged-rebalancing", "version": "1.0.0"}
@@ -488,12 +480,12 @@ def _targets(job: RunningJob, aim: BestPolicy) -> Iterator[Policy]:
         tuple(throughput_model.near_division(job.policy.parts, job.soon.finite, aim.step_s * (1.0 + tolerance)))
         for tolerance in TOLERANCES
     ]
-    synchronisations = dict.fromkeys((job.policy.way, aim.pace.way))
+    synchronisations = dict.fromkeys((job.policy.synchronisation, aim.pace.synchronisation))
     targets = [
         Policy(parts, synchronisation) for synchronisation in synchronisations for parts in dict.fromkeys(divisions)
     ]
     others = [target for target in targets if target != job.policy]
-    if others or job.outlook == job.policy:
+    if others or job.planned_policy == job.policy:
         yield from others
     else:
         yield job.policy  # which takes back what is planned
@@ -507,7 +499,7 @@ def _ways_there(job: RunningJob, target: Policy, rules: LossRules) -> Iterator[l
         return
     may = rules.allowance * rules.window_s
     fewest = ceil(min(moved * job.move_s / may, MAX_STAGES)) if may > 0.0 else MAX_STAGES
-    switches = target.way != now.way
+    switches = target.synchronisation != now.synchronisation
     for goes in dict.fromkeys(min(count, moved, MAX_STAGES) for count in (max(1, fewest), fewest + 1, 2 * fewest)):
         between = [
             tuple(throughput_model.partial_division(now.parts, target.parts, job.soon.finite, moved * go // goes))
@@ -516,17 +508,23 @@ def _ways_there(job: RunningJob, target: Policy, rules: LossRules) -> Iterator[l
         divisions = [*between, target.parts]
         if not switches:
             if goes > 1:
-                yield _stages(job, [Policy(parts, now.way) for parts in divisions])
+                yield _stages(job, [Policy(parts, now.synchronisation) for parts in divisions])
             continue
-        yield _stages(job, [Policy(now.parts, target.way), *(Policy(parts, target.way) for parts in divisions)])
-        yield _stages(job, [*(Policy(parts, now.way) for parts in divisions), target])
+        yield _stages(
+            job,
+            [
+                Policy(now.parts, target.synchronisation),
+                *(Policy(parts, target.synchronisation) for parts in divisions),
+            ],
+        )
+        yield _stages(job, [*(Policy(parts, now.synchronisation) for parts in divisions), target])
 
 
 def _stages(job: RunningJob, policies: list[Policy]) -> list[Stage]:
     stages, before = [], job.policy
     for policy in policies:
         pause = throughput_model.moved_parts(before.parts, policy.parts) * job.move_s
-        pause += job.switch_s if policy.way != before.way else 0.0
+        pause += job.switch_s if policy.synchronisation != before.synchronisation else 0.0
         stages.append(Stage(policy, pause, job.now.rate(policy), job.soon.rate(policy)))
         before = policy
     return stages
@@ -538,7 +536,7 @@ def _share(rate: float, best_rate: float) -> float:
 
 def _repays(job: RunningJob, option: AdjustmentOption, rules: LossRules) -> bool:
     """Whether more steps are made soon than without, pauses included, and no window loses too much meanwhile."""
-    return option.allowed and option.steps > job.soon.rate(job.outlook) * HORIZON_WINDOWS * rules.window_s
+    return option.allowed and option.steps > job.soon.rate(job.planned_policy) * HORIZON_WINDOWS * rules.window_s
 
 
 def _kept(job: RunningJob, option: AdjustmentOption, near: float, rules: LossRules, levels: Levels) -> bool:
@@ -559,7 +557,7 @@ def _changes(job: RunningJob, option: AdjustmentOption) -> Iterator[str]:
     if moved:
         goes = f"in {len(stages)} stages" if len(stages) > 1 else "all at once"
         yield f"Parts that move: {moved} of {sum(job.policy.parts)}, {goes}."
-    before, after = job.policy.way, target.way
+    before, after = job.policy.synchronisation, target.synchronisation
     if (before.kind, before.period) != (after.kind, after.period):
         yield f"Replicas agree by {_named(after)} instead of {_named(before)}."
     elif before != after:
@@ -587,9 +585,9 @@ def _told(job: RunningJob, decision: Decision) -> "documents.JobAdjustment":
             {
                 "after": after,
                 "parts": list(stage.policy.parts),
-                "collective": stage.policy.way.kind,
-                "period": stage.policy.way.period,
-                "order": [job.domains[number] for number in stage.policy.way.order],
+                "collective": stage.policy.synchronisation.kind,
+                "period": stage.policy.synchronisation.period,
+                "order": [job.domains[number] for number in stage.policy.synchronisation.order],
             }
             for after, stage in decision.stages
         ],

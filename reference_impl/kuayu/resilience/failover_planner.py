@@ -7,7 +7,7 @@
    they need to make any step; then those go first that gain most for each node.
 4. Who chooses later knows what those before take of free nodes, stores and links; at last each is judged beside all.
 5. Nothing is restored before all unreachable nodes are known to have stopped (fencing).
-6. Links carry what a cautious quantile of their forecast says (``kuayu.resilience.transfers.network``).
+6. Links carry what a cautious quantile of their forecast says (``kuayu.resilience.network``).
 7. Bytes, seconds and bytes a second; instants are seconds after the plan is asked for.
 """
 
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from kuayu.resilience.recovery.recovery_validation import MAX_FIGURE, MIN_FIGURE, bounded, check_failover, check_options
-from kuayu.resilience.transfers.network import BITS_PER_BYTE, HORIZONS, Link, forecast
+from kuayu.resilience.network import BITS_PER_BYTE, HORIZONS, Link, forecast
+from kuayu.resilience.recovery_validation import MAX_FIGURE, MIN_FIGURE, bounded, check_failover, check_options
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

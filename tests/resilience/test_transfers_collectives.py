@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from resilience.transfer_requests import choosing
 
 from kuayu.refusals import Impossible, Refusal, RepeatedName, UnknownName
-from kuayu.resilience.transfers.collective_selector import collective
+from kuayu.resilience.collectives import collective
 from kuayu_schemas.models import CollectiveChoice, CollectiveRequest
 
 Json = dict[str, Any]
