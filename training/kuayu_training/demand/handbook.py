@@ -1,6 +1,13 @@
-"""The page of the handbook."""
+"""The handbook of demand: ``python -m kuayu_training.demand.handbook OUT`` writes it.
 
+Makes OUT/en and OUT/zh, each with demand-handbook.md and the drawings that it shows.
+"""
+
+import argparse
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -10,9 +17,9 @@ from kuayu.demand.memory import OPTIMIZER, PARAMETER, REASONS
 from kuayu.demand.placement import CLASSES
 from kuayu.demand.prediction import Demand, profile
 from kuayu_conformance.rendering.words import Language, Words
-from kuayu_training.demand.handbook import cases
-from kuayu_training.demand.handbook import words as say
-from kuayu_training.demand.handbook.cases import hours, inside, ranked
+from kuayu_training.demand import handbook_cases
+from kuayu_training.demand import handbook_words as say
+from kuayu_training.demand.handbook_cases import drawings, hours, inside, ranked
 
 NODE, DOMAIN, ACROSS = (CLASSES.index(link) for link in ("node", "domain", "across"))
 SIZES = (64, 256, 1024)
@@ -27,11 +34,11 @@ def page(language: Language) -> str:
     def t(words: Words) -> str:
         return words.in_(language)
 
-    tokens = cases.BATCH * cases.SEQUENCE / 1e6
+    tokens = handbook_cases.BATCH * handbook_cases.SEQUENCE / 1e6
     blocks = [
         f"# {t(say.TITLE)}",
         t(say.MADE),
-        t(say.ASSUMED).format(sequence=cases.SEQUENCE, batch=cases.BATCH, tokens=tokens),
+        t(say.ASSUMED).format(sequence=handbook_cases.SEQUENCE, batch=handbook_cases.BATCH, tokens=tokens),
         f"## {t(say.LAW)}",
         t(say.LAW_SIGNS),
         _table(t(say.LAW_COLUMNS), ((t(name), t(law)) for name, law in say.LAW_ROWS)),
@@ -39,7 +46,7 @@ def page(language: Language) -> str:
         _table(t(say.SIZES_COLUMNS), _sizes()),
         t(say.SIZES_NOTE),
         f"### {t(say.MIN_DEVICES)}",
-        _table("|".join(("", *cases.ACCELERATORS)), _fewest()),
+        _table("|".join(("", *handbook_cases.ACCELERATORS)), _fewest()),
         t(say.MIN_DEVICES_NOTE),
         f"## {t(say.DIMENSIONS)}",
     ]
@@ -57,7 +64,7 @@ def page(language: Language) -> str:
         f"## {t(say.CHOICES)}",
         t(say.CHOICES_NOTE),
     ]
-    for model in cases.MODELS:
+    for model in handbook_cases.MODELS:
         blocks += [
             f"### {model.name}",
             _table(t(say.CHOICES_COLUMNS), _choices(model, language)),
@@ -67,7 +74,7 @@ def page(language: Language) -> str:
     blocks += [f"## {t(say.ACROSS)}", t(say.ACROSS_NOTE), _table(t(say.ACROSS_COLUMNS), _domains(language))]
     ranking, row = inside()
     layout = ranking.demand.layouts.row(row)
-    where = {"devices": layout.devices, "name": cases.ACCELERATORS[0], "layout": layout.described()}
+    where = {"devices": layout.devices, "name": handbook_cases.ACCELERATORS[0], "layout": layout.described()}
     blocks += [
         f"## {t(say.INSIDE)}",
         t(say.INSIDE_NOTE).format(**where),
@@ -98,12 +105,12 @@ def _yes(language: Language, *, right: bool) -> str:
 
 
 def _sizes() -> Iterable[Sequence[object]]:
-    for model in cases.MODELS:
+    for model in handbook_cases.MODELS:
         structure = model.structure
-        step = model_flops(structure, cases.BATCH)
-        token = step / (cases.BATCH * structure.sequence)
+        step = model_flops(structure, handbook_cases.BATCH)
+        token = step / (handbook_cases.BATCH * structure.sequence)
         state = structure.parameters * (PARAMETER + 4 + OPTIMIZER)
-        whole = token * cases.TOKENS_PER_PARAMETER * structure.active_parameters
+        whole = token * handbook_cases.TOKENS_PER_PARAMETER * structure.active_parameters
         yield (
             model.name,
             f"{structure.parameters / 1e9:.1f}",
@@ -116,12 +123,12 @@ def _sizes() -> Iterable[Sequence[object]]:
 
 
 def _fewest() -> Iterable[Sequence[object]]:
-    for model in cases.MODELS:
-        yield model.name, *(cases.fewest(model, name) or "–" for name in cases.ACCELERATORS)
+    for model in handbook_cases.MODELS:
+        yield model.name, *(handbook_cases.fewest(model, name) or "–" for name in handbook_cases.ACCELERATORS)
 
 
 def _degrees(name: str, language: Language) -> Iterable[Sequence[object]]:
-    degrees, demand = cases.degrees(name)
+    degrees, demand = handbook_cases.degrees(name)
     memory = demand.memory.total
     parts = demand.times
     waiting = parts.tensor + parts.context + parts.expert + parts.gather + parts.pipeline + parts.data
@@ -137,23 +144,23 @@ def _degrees(name: str, language: Language) -> Iterable[Sequence[object]]:
             _sent(demand, row, DOMAIN),
             f"{100 * parts.bubble[row] / step:.1f} %",
             f"{100 * waiting[row] / step:.1f} %",
-            _yes(language, right=memory[row] <= CATALOGUE[cases.ACCELERATORS[0]].memory),
+            _yes(language, right=memory[row] <= CATALOGUE[handbook_cases.ACCELERATORS[0]].memory),
         )
 
 
 def _savings(language: Language) -> Iterable[Sequence[object]]:
-    names, demand = cases.savings()
+    names, demand = handbook_cases.savings()
     for row, name in enumerate(names):
-        fits = demand.memory.total[row] <= CATALOGUE[cases.ACCELERATORS[0]].memory
+        fits = demand.memory.total[row] <= CATALOGUE[handbook_cases.ACCELERATORS[0]].memory
         total, step = demand.memory.total[row] / 1e9, demand.times.step[row]
         yield name, f"{total:.0f}", f"{step:.2f}", _sent(demand, row, DOMAIN), _yes(language, right=bool(fits))
 
 
-def _choices(model: cases.Model, language: Language) -> Iterable[Sequence[object]]:
-    for name in cases.ACCELERATORS:
+def _choices(model: handbook_cases.Model, language: Language) -> Iterable[Sequence[object]]:
+    for name in handbook_cases.ACCELERATORS:
         for devices in SIZES:
             ranking = ranked(model, name, devices)
-            count = cases.machine(name, devices).devices
+            count = handbook_cases.machine(name, devices).devices
             if not len(ranking.order):
                 yield name, count, say.NONE_FITS.in_(language), *[""] * 6, 0
                 continue
@@ -172,8 +179,10 @@ def _choices(model: cases.Model, language: Language) -> Iterable[Sequence[object
             )
 
 
-def _why(model: cases.Model, language: Language) -> str:
-    counts = sum(ranked(model, name, size).demand.broken.sum(axis=0) for name in cases.ACCELERATORS for size in SIZES)
+def _why(model: handbook_cases.Model, language: Language) -> str:
+    counts = sum(
+        ranked(model, name, size).demand.broken.sum(axis=0) for name in handbook_cases.ACCELERATORS for size in SIZES
+    )
     order = [int(place) for place in np.argsort(-counts)[:3] if counts[place]]
     return say.WHY.in_(language).format(
         ", ".join(say.REASON_NAMES[REASONS[place].code].in_(language) for place in order)
@@ -181,7 +190,7 @@ def _why(model: cases.Model, language: Language) -> str:
 
 
 def _domains(language: Language) -> Iterable[Sequence[object]]:
-    keys, demands = cases.domains()
+    keys, demands = handbook_cases.domains()
     alone = demands[0].times.step[0]
     for (outermost, speed), demand in zip(keys, demands, strict=True):
         step = demand.times.step[0]
@@ -204,3 +213,21 @@ def _inside(language: Language) -> Iterable[Sequence[object]]:
         rates = (f"{part.sends[link] / 1e9:.3g}" for link in ("node", "domain"))
         name = say.SEGMENTS[part.name].in_(language)
         yield name, f"{part.begins:.3f}", f"{part.lasts:.3f}", f"{100 * part.busy:.0f} %", *rates
+
+
+def main() -> int:
+    """Write all files; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m kuayu_training.demand.handbook", description=__doc__)
+    parser.add_argument("out", type=Path, help="folder to write to")
+    out: Path = parser.parse_args().out
+    for language in get_args(Language):
+        folder = out / language
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in {PAGE: page(language), **drawings(language)}.items():
+            (folder / name).write_text(text, "utf-8")
+            sys.stdout.write(f"{folder / name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
