@@ -25,8 +25,8 @@
    - Each chance leans on that of the group, the group's on all, and theirs on a heavy (Pareto) tail: (gone on + a) ÷
      (at risk + a ÷ the wider chance), a gamma–Poisson mean (Robbins 1956, empirical Bayes). So few samples do not
      give thin tails, and what one sender taught is known of all.
-   - The group has two memories, of hours and of seconds; the more cautious holds. So worse weather counts at once.
-   - No weather is quite impossible: a small share ``TURN`` of the heavy tail always stays.
+   - The group has two memories, of hours and of seconds; the more cautious holds. So worse conditions count at once.
+   - No condition is quite impossible: a small share ``TURN`` of the heavy tail always stays.
 
    Memory fades with gaps that were heard, never with mere time, so silence never lowers suspicion.
 4. Flapping: who comes and goes is charged a penalty that decays (C. Villamizar et al., RFC 2439, 1998).
@@ -264,7 +264,7 @@ TRUST = 100.0
 """Gaps that the tail of all counts for at most in that of a group, since domains differ."""
 
 TURN = 3e-6
-"""Share of gaps that are taken to be of weather never seen."""
+"""Share of gaps that are taken to be of conditions never seen."""
 
 ROW_MEMORY = 1200.0
 """Gaps after which what a row taught counts for less by a factor e."""

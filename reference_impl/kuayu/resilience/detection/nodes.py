@@ -5,8 +5,8 @@
    Of the beats that are due from a domain, a share is late. Where that is more than half, the path is taken to be at
    fault: first nobody of the domain dies, then the domain is unreachable and its silent nodes are unknown. Where it
    is less, but more than the domain's usual losses explain, a node's silence is that much less surprising: if a share
-   f of the others is late, k beats in a row are missing by weather alone with a chance of f^k. So a rack that fails
-   is recognised, later than a node.
+   f of the others is late, k beats in a row are missing by usual losses alone with a chance of f^k. So a rack that
+   fails is recognised, later than a node.
 
    Where others of the domain go on being heard, silence ends to be the path's: a path loses beats of one node and
    then of another, and who is dead is silent for good.
@@ -64,7 +64,7 @@ MAX_DEVIATIONS, MIN_LATE_NODES = 3.0, 2.0
 DAY_S = 86_400.0
 
 LATE_SHARE = 0.02
-"""Share of gaps that are late in usual weather."""
+"""Share of gaps that are late in usual conditions."""
 
 MIN_LIMIT_PERIODS = 4.5
 """Usual periods that ``Settings.limit`` is at least, for nodes with slow beats."""
@@ -156,7 +156,7 @@ class Domains:
             late: Whether it is late.
             counted: Whether it is waited for at all: the dead are not.
             period: Its usual period, s.
-            usual: Share of gaps that are late in usual weather, of each domain.
+            usual: Share of gaps that are late in usual conditions, of each domain.
         """
         rows, size = self._rows, len(self._rows.silent)
         nodes = np.bincount(domain, counted, size)
@@ -268,7 +268,7 @@ class Nodes:
         late = known & ~senders.gone & (periods > late_at[domain])
         usual = np.minimum(self.lateness.usual_late(late_at), LATE_SHARE)
         shared = self.domains.look(now, domain, late, known & ~senders.gone, senders.period, usual)
-        phi_of_domain = self._weather(periods, shared)
+        phi_of_domain = self._domain_suspicion(periods, shared)
         suspicion: Floats = np.minimum(self.lateness.suspicion(periods), phi_of_domain).astype(np.float32)
         threshold = -np.log10(by.alarms * senders.period / DAY_S).astype(np.float32)
         self._stormy = shared.excess > 0
@@ -304,7 +304,7 @@ class Nodes:
         """Seconds of silence of its own that no node is granted."""
         return np.maximum(self._settings.limit, MIN_LIMIT_PERIODS * self.arrivals.senders.period)
 
-    def _weather(self, periods: Instants, shared: SharedSilence) -> Instants:
+    def _domain_suspicion(self, periods: Instants, shared: SharedSilence) -> Instants:
         """φ of each node by what else of its domain is late: infinite where that is as usual."""
         excess = shared.excess[self._watched.domain]
         by_excess = np.where(excess > 0, -np.log10(np.where(excess > 0, excess, 1.0)) * (periods - 0.1), np.inf)

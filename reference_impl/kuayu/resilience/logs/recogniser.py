@@ -347,7 +347,7 @@ class Recogniser:
             yield from self._line(line, sorted(hits[row]), before)
 
     def _line(self, line: _Line, hits: list[tuple[int, int]], before: bytes) -> Iterator[Verdict]:
-        """One verdict for each stretch of ``REACH`` bytes in which something is told."""
+        """One verdict for each span of ``REACH`` bytes in which something is told."""
         count = 0
         next_hit = 0
         known: dict[int, Starts] = {}
