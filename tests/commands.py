@@ -67,10 +67,9 @@ TYPED = (
     *("typer", "rich.console", "rich.table", "rich.progress", "uvicorn", "uvloop", "orjson"),
     *("kuayu.client", "kuayu.engine.agent.app", "kuayu.engine.controller", "kuayu.engine.holdings", "kuayu.index"),
     *(f"kuayu.scheduling.{name}" for name in ("place", "pareto", "capacity_plan", "routing")),
-    *(f"kuayu.demand.{name}" for name in ("demand_report", "layout_ranks", "sizing")),
-    *(f"kuayu.resilience.recovery.{name}" for name in ("backup_planner", "failover_planner")),
-    *(f"kuayu.resilience.transfers.{name}" for name in ("shard_planner", "collective_selector")),
-    *("kuayu.resilience.adjustment.adjustment_planner", "kuayu.resilience.logs.reader"),
+    *(f"kuayu.demand.{name}" for name in ("demand_report", "search", "sizing")),
+    *(f"kuayu.resilience.{name}" for name in ("adjustment_planner", "backup_planner", "collectives")),
+    *(f"kuayu.resilience.{name}" for name in ("failover_planner", "logs.reader", "shard_planner")),
 )
 """What other commands import; not the commands themselves, which look at once how wide the terminal is."""
 

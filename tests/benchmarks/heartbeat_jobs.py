@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, chi2
 
-from kuayu.resilience.detection import JOB_STATES, RANK_STATES, Beats, Detector, Steps, Watched
+from kuayu.resilience.detection import JOB_STATES, RANK_STATES, Beats, Detector, Population, Steps
 
 PERIOD, TICK, LEARNING = 0.5, 0.5, 600.0
 HUNG, STRAGGLER = JOB_STATES.index("hung"), RANK_STATES.index("straggler")
@@ -74,7 +74,7 @@ def played(seed: int, seconds: float, count: int, *, other: bool, ill: bool) -> 
     rank_job = np.repeat(np.arange(count), RANKS)
     rank_node = np.arange(count * RANKS) // PER_NODE
     nodes = int(rank_node[-1]) + 1
-    watched = Watched(np.arange(nodes) * 5 // nodes, 5, rank_job, rank_node, count)
+    watched = Population(np.arange(nodes) * 5 // nodes, 5, rank_job, rank_node, count)
     detector = Detector(watched)
     hung, slow = np.zeros(count, bool), np.zeros(count * RANKS, bool)
     first_hung, first_slow = np.full(count, np.inf), np.full(count * RANKS, np.inf)

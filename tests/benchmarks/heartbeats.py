@@ -29,7 +29,7 @@ from heartbeat_play import Played, held, play
 from heartbeat_worlds import CHUNK, OTHER_WEATHERS, WARM_UP, WEATHERS, World, troubles
 from scipy.stats import beta, chi2
 
-from kuayu.resilience.detection import Detector, Watched
+from kuayu.resilience.detection import Detector, Population
 
 ENOUGH, REST, BUDGET = 10.0, 2400.0, 0.1
 
@@ -195,7 +195,7 @@ def brought_together(scale: str, asked: argparse.Namespace) -> dict[str, Any]:
     names = list(weathers)
     domain = np.repeat(np.arange(domains), nodes)
     of = [weathers[names[each % len(names)]] for each in range(domains)]
-    detector = Detector(Watched(domain, domains))
+    detector = Detector(Population(domain, domains))
     begins = WARM_UP + float(np.ceil(asked.days * 86_400 / len(domain) / CHUNK) * CHUNK)
     seconds = begins + float(np.ceil(asked.kills * REST / len(domain) / CHUNK) * CHUNK)
     world = World(asked.seed, domain, of, troubles(asked.seed, domain, begins, seconds - begins, REST))

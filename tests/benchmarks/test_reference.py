@@ -111,7 +111,7 @@ def test_jobs_over_domains_of_which_some_have_become_busier_are_adjusted(
     """All domains are linked, and 60 measurements are told of each load and latency."""
     from resilience.adjustment_requests import many_loaded
 
-    from kuayu.resilience.adjustment.adjustment_planner import adjustment
+    from kuayu.resilience.adjustment_planner import adjustment
 
     request = many_loaded(domains, jobs)
     report = measure(lambda: adjustment(request), jobs=jobs)
@@ -123,7 +123,7 @@ def test_shards_for_256_streams_of_64_domains_are_planned(measure: Measurement, 
     """The plan of each domain holds about so many shards beside those that are fetched ahead."""
     from benchmarks.transfers import scene
 
-    from kuayu.resilience.transfers.shard_planner import plan
+    from kuayu.resilience.shard_planner import plan
 
     network = scene(domains=64, transfers=transfers, seed=1)
     shards = len(plan(network).shards.stream)
@@ -134,7 +134,7 @@ def test_recovery_of_100_broken_jobs_in_64_domains_is_planned(measure: Measureme
     """Another 900 jobs are whole; all domains are linked, and have 8 768 nodes."""
     from resilience.recovery_requests import many_broken
 
-    from kuayu.resilience.recovery.failover_planner import failover_plan
+    from kuayu.resilience.failover_planner import failover_plan
 
     request = many_broken(domains=64, jobs=1000, lost=100)
     plan = measure(lambda: failover_plan(request), jobs=100)
@@ -144,7 +144,7 @@ def test_recovery_of_100_broken_jobs_in_64_domains_is_planned(measure: Measureme
 def test_backups_of_1000_jobs_in_64_domains_are_planned(measure: Measurement) -> None:
     from resilience.recovery_requests import many_backed_up
 
-    from kuayu.resilience.recovery.backup_planner import backup_plan
+    from kuayu.resilience.backup_planner import backup_plan
 
     request = many_backed_up(domains=64, jobs=1000)
     plan = measure(lambda: backup_plan(request), jobs=1000)
@@ -156,11 +156,11 @@ def test_heartbeats_of_1000_nodes_are_taken_in_and_judged_ten_times_a_second(mea
     import numpy as np
     from benchmarks.heartbeat_worlds import WEATHERS, World
 
-    from kuayu.resilience.detection import Beats, Detector, Report, Watched
+    from kuayu.resilience.detection import Beats, Detector, Population, Report
 
     tick, warm_up = 0.1, 300
     domain = np.repeat(np.arange(5), 200)
-    detector = Detector(Watched(domain, 5))
+    detector = Detector(Population(domain, 5))
     beats = next(World(1, domain, list(WEATHERS.values())).play(300.0))
     ends = np.searchsorted(beats.received, tick * np.arange(3000), side="right")
     numbers = count(1)

@@ -19,8 +19,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures are st
 
 import numpy as np
 
-from kuayu.resilience.transfers.network import Link, Stream, TransferSnapshot
-from kuayu.resilience.transfers.shard_planner import plan
+from kuayu.resilience.network import Link, Stream, TransferSnapshot
+from kuayu.resilience.shard_planner import plan
 
 SCALES = ("64x16", "64x100", "64x1000", "8x1000")
 PARTS = 4

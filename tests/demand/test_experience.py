@@ -7,7 +7,7 @@ import pytest
 from demand.requests import HARDWARE, MODEL, REVISION, STRATEGY, case, request
 
 from kuayu.demand.demand_report import demand
-from kuayu.demand.experience import LEAST_SOURCES
+from kuayu.demand.experience import MIN_SOURCES
 
 SIZES = [MODEL | {"layers": layers, "hidden": hidden} for layers in (8, 16, 24) for hidden in (1024, 2048, 4096)]
 
@@ -96,7 +96,7 @@ def test_sources_that_agree_make_intervals_narrower_and_those_that_do_not_wider(
 
 
 def test_own_runs_that_agree_make_intervals_narrower() -> None:
-    few = told(runs_of(LEAST_SOURCES - 1, slower=1.0))
+    few = told(runs_of(MIN_SOURCES - 1, slower=1.0))
     assert width(told(runs_of(1, slower=1.0))) < width(few) < width(told([]))
 
 

@@ -5,18 +5,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kuayu_training.demand.handbook import cases
-from kuayu_training.demand.handbook.drawings import drawings
-from kuayu_training.demand.handbook.pages import page
-from kuayu_training.demand.handbook.plots import over
+from kuayu_training.demand import handbook_cases
+from kuayu_training.demand.handbook import page
+from kuayu_training.demand.handbook_cases import drawings, over
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_tells_of_every_model_and_accelerator_and_shows_its_drawings(language: str) -> None:
     text = page(language)  # type: ignore[arg-type]
     made = drawings(language)  # type: ignore[arg-type]
-    assert all(f"### {model.name}" in text for model in cases.MODELS)
-    assert all(name in text for name in cases.ACCELERATORS)
+    assert all(f"### {model.name}" in text for model in handbook_cases.MODELS)
+    assert all(name in text for name in handbook_cases.ACCELERATORS)
     assert all(f"]({name})" in text for name in made)
     cells = {cell.strip() for line in text.splitlines() if line.startswith("|") for cell in line.split("|")}
     assert not cells & {"inf", "nan", "nan %", "inf %"}

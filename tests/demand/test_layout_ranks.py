@@ -8,9 +8,8 @@ import pytest
 from demand.requests import EXPERTS, HARDWARE, MODEL, REVISION, layouts
 
 from kuayu.demand.demand_report import demand
-from kuayu.demand.layout_ranks import rank
-from kuayu.demand.reading import hardware_of, structure_of
-from kuayu.demand.search import ranked, search
+from kuayu.demand.parse import hardware_of, structure_of
+from kuayu.demand.search import rank, rank_feasible, search
 from kuayu.demand.strategy import Strategy
 from kuayu.refusals import Impossible, RepeatedName, UnknownName
 from kuayu_schemas import schema
@@ -48,7 +47,7 @@ def test_layouts_come_by_their_time_and_have_that_of_their_case(model: dict[str,
 def test_the_quick_search_finds_what_the_whole_one_finds(model: dict[str, Any]) -> None:
     structure, hardware = structure_of(model), hardware_of(HARDWARE).of(16)
     common = Strategy(global_batch=64, sequence_parallel=True)
-    quick, whole = ranked(structure, hardware, common), search(structure, hardware, common)
+    quick, whole = rank_feasible(structure, hardware, common), search(structure, hardware, common)
     assert len(quick.order) == len(whole.order)
     assert [quick.demand.layouts.row(int(row)) for row in quick.order[:30]] == whole.best(30)
     assert len(quick.order) <= quick.considered < len(whole.demand.layouts)
@@ -68,7 +67,7 @@ def test_no_more_are_told_than_asked_for_and_ten_where_nothing_is_said() -> None
 
 
 def test_more_layouts_than_are_looked_at_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("kuayu.demand.search"), "MOST_LAYOUTS", 50)
+    monkeypatch.setattr(import_module("kuayu.demand.search"), "MAX_LAYOUTS", 50)
     report = ranking()
     assert 0 < report["considered"] <= 50
 

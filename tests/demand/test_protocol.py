@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kuayu.demand.efficiency import PRIOR
+from kuayu.demand.step_time import PRIOR
 from kuayu_conformance.corpora import training as corpora
 from kuayu_training.demand import protocol
 from kuayu_training.demand.protocol import Data, judged, known_corpus, summed

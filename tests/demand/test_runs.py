@@ -9,7 +9,7 @@ import pytest
 from kuayu.demand.experience import Experience, learn
 from kuayu.demand.strategy import Recompute, Sharding
 from kuayu_training.demand import judgement
-from kuayu_training.demand.report import report, tables
+from kuayu_training.demand.judgement import report, tables
 from kuayu_training.demand.runs import TABLE, Run, Unusable, folder, read, run
 
 ROW = {

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.demand.sizing import size
-from kuayu.demand.sizing_cuts import DYING
-from kuayu.demand.sizing_needs import THIN, upper
+from kuayu.demand.sizing import DYING, MIN_RECORDS, size, upper
 from kuayu.demand.strategy import Floats
 from kuayu.refusals import RepeatedName
 from kuayu_schemas.schema import is_valid
@@ -226,7 +224,7 @@ def test_durations_lie_inside_their_intervals_as_often_as_told() -> None:
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.integers(0, 1000), st.integers(2, 3 * THIN), st.sampled_from([0.0, 0.05, 0.5]))
+@given(st.integers(0, 1000), st.integers(2, 3 * MIN_RECORDS), st.sampled_from([0.0, 0.05, 0.5]))
 def test_never_more_than_asked_never_nothing_and_never_slower_than_allowed(
     seed: int, count: int, allowed: float
 ) -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from kuayu_training.demand.sizing import _mean, predictions
-from kuayu_training.demand.sizing_world import KINDS
+from kuayu_training.demand.sizing import KINDS, _mean, predictions
 
 
 def test_a_mean_stands_with_half_of_its_interval() -> None:

@@ -5,10 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.demand.sizing_cuts import GB, MACHINES, cut, worth
-from kuayu.demand.sizing_needs import headroom, needs
-from kuayu.demand.sizing_records import Records, records_of
-from kuayu.demand.sizing_waits import Waits, learn
+from kuayu.demand.sizing import (
+    GB,
+    MACHINES,
+    Records,
+    Waits,
+    cut,
+    headroom,
+    learn_waits,
+    needs,
+    records_of,
+    resource_values,
+)
 from kuayu.demand.strategy import Floats
 
 USUAL = 0.9
@@ -47,7 +55,7 @@ def tasks(seed: int, count: int, share: Floats, *, noise: float = 0.0, over: flo
 
 
 def learnt(records: Records) -> Waits:
-    return learn(records, headroom([records]))
+    return learn_waits(records, headroom([records]))
 
 
 @settings(max_examples=10, deadline=None)
@@ -138,7 +146,7 @@ def test_what_runs_out_first_is_worth_most() -> None:
         return records_of(np.array([[devices, cores, memory, *([0.0] * 8), 3600.0]]))
 
     most, little = (len(MACHINES) + 1 / 3) / (len(MACHINES) + 1), 1 / 3 / (len(MACHINES) + 1)
-    assert worth([held(1, 100, GB)]) == pytest.approx([little, most, little])
-    assert worth([held(8, 8, GB)]) == pytest.approx([most, little, little])
-    assert worth([held(1, 1, 500 * GB)]) == pytest.approx([little, little, most])
-    assert worth([]) == pytest.approx(EVEN)
+    assert resource_values([held(1, 100, GB)]) == pytest.approx([little, most, little])
+    assert resource_values([held(8, 8, GB)]) == pytest.approx([most, little, little])
+    assert resource_values([held(1, 1, 500 * GB)]) == pytest.approx([little, little, most])
+    assert resource_values([]) == pytest.approx(EVEN)

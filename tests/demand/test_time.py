@@ -9,15 +9,13 @@ from demand.worlds import EXPERTS, GPT3, KORTHIKANTI, SMALL, a100
 from hypothesis import given
 from hypothesis import strategies as some
 
-from kuayu.demand.accelerators import CATALOGUE
-from kuayu.demand.efficiency import PRIOR, Efficiency
 from kuayu.demand.flop_counts import layer
+from kuayu.demand.hardware import CATALOGUE
 from kuayu.demand.placement import CLASSES
-from kuayu.demand.prediction import predict
-from kuayu.demand.profile import profile
+from kuayu.demand.prediction import predict, profile
+from kuayu.demand.step_time import PRIOR, Efficiency, terms
 from kuayu.demand.strategy import Layouts, Recompute, Strategy
 from kuayu.demand.structure import ModelStructure
-from kuayu.demand.terms import terms
 
 IDEAL = Efficiency(
     products=1, experts=1, scores=1, memory=1e9, kernel=1e-12, launch=1e-12, node=1e9, domain=1e9, exposed=1, fixed=1e-9

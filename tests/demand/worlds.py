@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from kuayu.demand.accelerators import CATALOGUE
-from kuayu.demand.hardware import Hardware
+from kuayu.demand.hardware import CATALOGUE, Hardware
 from kuayu.demand.strategy import Recompute, Strategy
 from kuayu.demand.structure import ModelStructure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from kuayu.forecast.phases import boundaries
-from kuayu_training.forecast.phases_curves import MEGATRON, Curve
+from kuayu_training.forecast.phases import MEGATRON, Curve
 from kuayu_training.forecast.phases_pictures import LINE, draw, drawing, longest, model
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from index.worlds import world
 
-from kuayu.index import calibration as whole
-from kuayu.index import posterior
+from kuayu.index import calibration
+from kuayu.index.calibration import USUAL_VARIANCES, Batch, TaskPrior, Variances, positions
 from kuayu.index.observations import observe
-from kuayu.index.posterior import USUAL, Batch, TaskPrior, Variances, positions
 from kuayu_schemas.models import Corpus
 
 
@@ -23,25 +22,25 @@ def _problem(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Batch], TaskPrior, o
     corpus = world(measured=5)
     corpus["measurements"] = corpus["measurements"][:-2]
     corpus["tasks"][1] |= {"work": 3e12, "memory_traffic": 1e10}
-    monkeypatch.setattr(whole, "search", catch)
-    whole.calibrate(observe(Corpus.model_validate(corpus)), 0)
+    monkeypatch.setattr(calibration, "search", catch)
+    calibration.calibrate(observe(Corpus.model_validate(corpus)), 0)
     return caught[0]
 
 
 def test_slopes_are_differences(problem: tuple[list[Batch], TaskPrior, object]) -> None:
-    logs = np.log(USUAL) + np.linspace(-0.3, 0.3, len(USUAL))
-    _, slopes = posterior._cost_of_variances(*problem, logs)  # noqa: SLF001 - nothing else shows the slopes
+    logs = np.log(USUAL_VARIANCES) + np.linspace(-0.3, 0.3, len(USUAL_VARIANCES))
+    _, slopes = calibration._cost_of_variances(*problem, logs)  # noqa: SLF001 - nothing else shows the slopes
     for place in range(len(logs)):
         step = np.zeros(len(logs))
         step[place] = 1e-4
-        above, below = (posterior._cost_of_variances(*problem, logs + sign * step)[0] for sign in (1, -1))  # noqa: SLF001
+        above, below = (calibration._cost_of_variances(*problem, logs + sign * step)[0] for sign in (1, -1))  # noqa: SLF001
         assert slopes[place] == pytest.approx((above - below) / 2e-4, rel=1e-4, abs=1e-6)
 
 
 def test_the_posterior_is_that_of_one_large_gaussian(problem: tuple[list[Batch], TaskPrior, object]) -> None:
     batches, prior, hints = problem
-    variances = Variances.of(np.log(USUAL))
-    solved = posterior.solve_at(batches, prior, hints, variances)
+    variances = Variances.of(np.log(USUAL_VARIANCES))
+    solved = calibration.solve_at(batches, prior, hints, variances)
     spread = np.linalg.inv(prior.precision(variances)[0])
     size, width = len(spread), prior.terms + prior.features
     slopes, found, noises = [np.zeros((0, size))], [np.zeros(0)], []
@@ -52,11 +51,11 @@ def test_the_posterior_is_that_of_one_large_gaussian(problem: tuple[list[Batch],
             flat = positions(batch.linear.task, width)[device].reshape(len(rows), -1)
             np.put_along_axis(rows, flat, batch.linear.slopes[device], axis=1)
             slopes.append(rows)
-            found.append(batch.linear.found[device])
+            found.append(batch.linear.measured[device])
             noises.append(noise[device])
     hint = np.zeros((1, size))
     hint[0, hints.plus], hint[0, hints.minus] = 1, -1
-    whole_slopes, whole_found = np.vstack([*slopes, hint]), np.concatenate([*found, hints.found])
+    whole_slopes, whole_found = np.vstack([*slopes, hint]), np.concatenate([*found, hints.difference])
     noise = np.zeros((len(whole_found), len(whole_found)))
     place = 0
     for block in [*noises, np.diag(hints.variance)]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.perception import exposition, page_hints
-from kuayu.perception.collection import CollectionMap, Conversion, Reading
+from kuayu.perception import exposition
+from kuayu.perception.collection import CollectionMap, Conversion, Reading, why_unused
 from kuayu.perception.counters import Counters
 from kuayu.perception.exposition import MalformedExpositionError
 from kuayu.perception.plausibility import Limits
@@ -239,7 +239,7 @@ def test_another_piece_of_hardware_to_and_fro_is_told() -> None:
 
 def hint(page: str, exporter: str) -> str:
     assert convert(page, exporter).used == 0
-    return page_hints.unused(exposition.parse(page), collection(exporter), registers.indicators())
+    return why_unused(exposition.parse(page), collection(exporter), registers.indicators())
 
 
 @pytest.mark.parametrize(

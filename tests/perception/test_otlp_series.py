@@ -13,8 +13,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import NumberDataPoint
 from kuayu.perception import otlp
 from kuayu.perception.collection import Conversion
 from kuayu.perception.exposition import Series
-from kuayu.perception.otel_names import label_name, labels, metric_name, texts, unit_word
-from kuayu.perception.otlp import MetricsMap
+from kuayu.perception.otlp import MetricsMap, label_name, labels, metric_name, texts, unit_word
 from kuayu_schemas import registers
 
 MAP = MetricsMap.of_register(registers.indicators())

@@ -11,10 +11,10 @@ from kuayu.resilience.detection import (
     RANK_STATES,
     Beats,
     Detector,
+    Population,
     Report,
     Settings,
     Steps,
-    Watched,
 )
 
 PERIOD, TICK = 0.5, 0.1
@@ -25,7 +25,7 @@ class Hearts:
 
     def __init__(self, *domains: int, seed: int = 1, settings: Settings | None = None, **jobs: object) -> None:
         self.domain = np.repeat(np.arange(len(domains)), domains)
-        self.watched = Watched(self.domain, len(domains), **jobs)  # type: ignore[arg-type]
+        self.watched = Population(self.domain, len(domains), **jobs)  # type: ignore[arg-type]
         self.detector = Detector(self.watched, settings)
         self.random = np.random.default_rng(seed)
         self.phase = self.random.uniform(0, PERIOD, len(self.domain))

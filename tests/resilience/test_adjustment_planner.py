@@ -21,7 +21,7 @@ from resilience.adjustment_requests import (
     shares,
 )
 
-from kuayu.resilience.adjustment.adjustment_planner import adjustment
+from kuayu.resilience.adjustment_planner import adjustment
 from kuayu_schemas import schema
 from kuayu_schemas.models import Adjustment, AdjustmentRequest
 

@@ -22,8 +22,8 @@ from resilience.adjustment_requests import (
     shares,
 )
 
-from kuayu.resilience.adjustment.adjustment_planner import TRUST_SHARE, LossRules, Stage, adjustment, stage_timetable
-from kuayu.resilience.adjustment.throughput_model import Policy, Synchronisation
+from kuayu.resilience.adjustment_planner import TRUST_SHARE, LossRules, Stage, adjustment, stage_timetable
+from kuayu.resilience.throughput_model import Policy, Synchronisation
 
 Json = dict[str, Any]
 

@@ -20,8 +20,8 @@ from resilience.adjustment_requests import (
     shares,
 )
 
-from kuayu.resilience.adjustment import throughput_model
-from kuayu.resilience.adjustment.adjustment_planner import adjustment
+from kuayu.resilience import throughput_model
+from kuayu.resilience.adjustment_planner import adjustment
 
 Json = dict[str, Any]
 

@@ -8,8 +8,8 @@ import pytest
 from resilience.adjustment_requests import adjusting, change, job, linked, loaded, shares
 
 from kuayu.refusals import Impossible, Refusal, RepeatedName, UnknownName
-from kuayu.resilience.adjustment import adjustment_planner
-from kuayu.resilience.adjustment.adjustment_planner import adjustment
+from kuayu.resilience import adjustment_planner
+from kuayu.resilience.adjustment_planner import adjustment
 
 Json = dict[str, Any]
 Change = Callable[[Json], object]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from resilience.hearts import Hearts, job_states, nodes, ranks, steps
 
-from kuayu.resilience.detection import LINK_STATES, Detector, Measurements, Report, Watched
+from kuayu.resilience.detection import LINK_STATES, Detector, Measurements, Population, Report
 
 RANKS = 8
 
@@ -141,7 +141,7 @@ class Line:
     """One link that is measured every second."""
 
     def __init__(self) -> None:
-        self.detector = Detector(Watched(np.zeros(1, int), 1, links=2))
+        self.detector = Detector(Population(np.zeros(1, int), 1, links=2))
         self.random, self.now = np.random.default_rng(5), 0.0
 
     def measure(self, count: int, round_trip: float = 0.02, bandwidth: float = 1e10, loss: float = 0.0) -> Report:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from resilience.hearts import Hearts, nodes
 
-from kuayu.resilience.detection import Beats, Detector, Origins, Watched
+from kuayu.resilience.detection import Beats, Detector, Origins, Population
 from kuayu.resilience.detection.heartbeats import GapSurvival
 
 
@@ -26,7 +26,7 @@ def history(seed: int, count: int, seconds: float, lossy: float) -> Beats:
 
 def played(beats: Beats, domain: np.ndarray, until: float, shuffle: np.random.Generator | None = None) -> Detector:
     """A detector that has heard beats, looking every half second."""
-    detector = Detector(Watched(domain, int(domain.max()) + 1))
+    detector = Detector(Population(domain, int(domain.max()) + 1))
     first = 0
     for now in np.arange(0.5, until + 1e-9, 0.5):
         last = int(np.searchsorted(beats.received, now))
@@ -113,7 +113,7 @@ def test_a_domain_that_goes_silent_as_a_whole_kills_nobody(
     beats, domain = history(seed, count + 8, 50, min(lossy, 0.02)), np.arange(count + 8) % 2
     cut = (domain[beats.node] == 0) & (beats.received > begins) & (beats.received < begins + lasts)
     beats = beats[~cut]
-    detector = Detector(Watched(domain, 2))
+    detector = Detector(Population(domain, 2))
     first = 0
     for now in np.arange(0.2, begins + lasts + 0.5, 0.2):
         last = int(np.searchsorted(beats.received, now))
@@ -132,7 +132,7 @@ def test_rows_that_move_keep_what_was_learnt(world: tuple[int, int, float]) -> N
     detector = played(beats, domain, 12)
     order = np.random.default_rng(seed).permutation(count)
     stays = deepcopy(detector)
-    detector.rearrange(Watched(domain[order], 2), Origins(nodes=order))
+    detector.rearrange(Population(domain[order], 2), Origins(nodes=order))
     one, other = stays.look(14.0), detector.look(14.0)
     assert other.node.tolist() == one.node[order].tolist()
     assert np.allclose(other.suspicion, one.suspicion[order])

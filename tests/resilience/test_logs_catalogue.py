@@ -24,20 +24,20 @@ def is_of(verdict: Verdict, fault: Fault) -> bool:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=IDS)
 def test_the_examples_of_a_fault_tell_it_and_its_near_misses_do_not(fault: Fault) -> None:
-    assert fault.told
-    assert fault.not_told
-    for text in fault.told:
+    assert fault.examples
+    assert fault.counterexamples
+    for text in fault.examples:
         found = one(text)
         assert is_of(found, fault), text
         if fault.code not in {"xid", "sxid"}:
             assert found.follows is fault.follows, text
-    for text in fault.not_told:
+    for text in fault.counterexamples:
         assert not [each for each in verdicts(text) if is_of(each, fault)], text
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=IDS)
 def test_each_pattern_of_a_fault_has_a_needle_that_finds_it(fault: Fault) -> None:
-    for text in fault.told:
+    for text in fault.examples:
         assert any(needle in text.lower().encode() for needle in fault.needles), text
 
 
@@ -75,7 +75,7 @@ DRAINS = [fault for fault in FAULTS if fault.follows is Follows.DRAIN]
     ],
 )
 def test_what_quotes_a_fault_drains_nothing(fault: Fault, quoted: str) -> None:
-    for text in fault.told:
+    for text in fault.examples:
         line = HEADER.sub("", text.splitlines()[-1], count=1)
         assert [each.code for each in verdicts(quoted.format(line)) if each.follows is Follows.DRAIN] == []
 
@@ -113,7 +113,7 @@ KERNEL = [fault for fault in DRAINS if fault.channel is Channel.KERNEL and fault
     ],
 )
 def test_the_kernel_s_message_is_told_behind_each_of_its_headers(fault: Fault, header: str) -> None:
-    for text in fault.told:
+    for text in fault.examples:
         message = HEADER.sub("", text.splitlines()[-1], count=1)
         found = verdicts(header.format(message))
         assert [each.follows for each in found if is_of(each, fault)] == [fault.follows], header.format(message)

@@ -167,7 +167,7 @@ def test_bytes_that_are_no_text_hide_nothing() -> None:
 
 
 PARTS = st.one_of(
-    st.sampled_from([line for fault in catalogue().faults for line in fault.told]).map(str.encode),
+    st.sampled_from([line for fault in catalogue().faults for line in fault.examples]).map(str.encode),
     st.sampled_from(CALM).map(str.encode),
     st.binary(max_size=40),
     st.just(b"\n"),

@@ -21,7 +21,7 @@ from resilience.recovery_requests import (
 from scipy.stats import poisson
 
 from kuayu.refusals import Impossible, Refusal, RepeatedName, UnknownName
-from kuayu.resilience.recovery.backup_planner import backup_plan
+from kuayu.resilience.backup_planner import backup_plan
 from kuayu_schemas.models import BackupPlan, BackupRequest
 
 Json = dict[str, Any]

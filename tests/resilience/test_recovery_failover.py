@@ -21,7 +21,7 @@ from resilience.recovery_requests import (
 )
 
 from kuayu.refusals import Impossible, Refusal, RepeatedName, UnknownName
-from kuayu.resilience.recovery.failover_planner import failover_plan
+from kuayu.resilience.failover_planner import failover_plan
 from kuayu_schemas.models import FailoverPlan, FailoverRequest
 
 Json = dict[str, Any]

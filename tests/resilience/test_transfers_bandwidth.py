@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from resilience.transfer_scenes import link
 
-from kuayu.resilience.transfers.network import CAUTIOUS, MEDIAN, Floats, Link, forecast
+from kuayu.resilience.network import CAUTIOUS, MEDIAN, Floats, Link, forecast
 
 
 def varied(seed: int, count: int, correlation: float) -> Floats:

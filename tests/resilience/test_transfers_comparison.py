@@ -8,8 +8,8 @@ import pytest
 
 from kuayu_conformance.testbed.transfers.shard_policies import ON_DEMAND, ONE_AHEAD, Static
 from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, RATIOS, Run, draw
-from kuayu_training.resilience import collectives_compare, shards_compare
-from kuayu_training.resilience.shards_compare import InOrder, planned
+from kuayu_training.resilience import shards
+from kuayu_training.resilience.shards import InOrder, planned
 from kuayu_training.resilience.shards_measured import ratios
 
 SEED = 1003
@@ -42,23 +42,23 @@ def test_with_the_order_fixed_the_plan_takes_local_data_where_the_order_says_and
 
 
 def test_reductions_are_of_means_and_bounds_hold_them() -> None:
-    found = shards_compare.reduction(np.array([1.0, 0.0, 1.0]), np.array([2.0, 4.0, 2.0]), 1)
+    found = shards.reduction(np.array([1.0, 0.0, 1.0]), np.array([2.0, 4.0, 2.0]), 1)
     assert found is not None
     assert found["value"] == pytest.approx(0.75)
     assert found["low"] is not None
     assert found["high"] is not None
     assert found["low"] <= 0.75 <= found["high"]
-    unbounded = shards_compare.reduction(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1)
+    unbounded = shards.reduction(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1)
     assert unbounded is not None
     assert unbounded["low"] is None
-    assert shards_compare.reduction(np.zeros(3), np.zeros(3), 1) is None
+    assert shards.reduction(np.zeros(3), np.zeros(3), 1) is None
 
 
 def test_collectives_are_compared_with_every_fixed_one_and_json_holds_all() -> None:
-    found = collectives_compare.played("busy", SEED)
-    assert found["quickest"] >= max(found["chosen"], *(found[name] for name in collectives_compare.NAMES))
-    rows = collectives_compare.figures([SEED], 1, lambda: None)
-    assert {row["family"] for row in rows} == {*collectives_compare.FAMILIES, "all"}
+    found = shards.play_collectives("busy", SEED)
+    assert found["quickest"] >= max(found["chosen"], *(found[name] for name in shards.COLLECTIVE_NAMES))
+    rows = shards.collective_figures([SEED], 1, lambda: None)
+    assert {row["family"] for row in rows} == {*shards.COLLECTIVE_FAMILIES, "all"}
     assert json.loads(json.dumps(rows)) == rows
 
 

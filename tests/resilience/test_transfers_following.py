@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from resilience.transfer_requests import choosing
 
-from kuayu.resilience.transfers.collective_selector import collective
+from kuayu.resilience.collectives import collective
 
 Json = dict[str, Any]
 Way = tuple[str, int]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from resilience.transfer_scenes import STEP_BYTES, link, most_held, scene, scenes, stream
 
-from kuayu.resilience.transfers.network import Link, TransferSnapshot, UnderWay
-from kuayu.resilience.transfers.shard_planner import plan, reasons
+from kuayu.resilience.network import Link, TransferSnapshot, UnderWay
+from kuayu.resilience.shard_planner import plan, reasons
 
 
 def test_a_link_that_slumps_is_covered_deeper_than_one_that_does_not() -> None:
@@ -139,7 +139,7 @@ def test_what_is_there_for_another_stream_leaves_no_room() -> None:
 def test_never_more_than_there_is_room_for_is_planned(asked: TransferSnapshot) -> None:
     made = plan(asked)
     start = sum(each.remote_steps * each.step_bytes - sum(b - a for a, b in each.gaps) for each in asked.streams)
-    room = asked.rooms["here"]
+    room = asked.free_bytes["here"]
     assert most_held(asked, made) <= max(room, start) * (1 + 1e-9) + 1.0
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.resilience.transfers.collectives import best_ring, round_s
+from kuayu.resilience.collectives import best_ring, round_s
 
 GIGABIT = 1e9 / 8
 

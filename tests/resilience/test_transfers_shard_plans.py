@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from resilience.transfer_requests import STEP, asking, link, plans, stream, way
 
 from kuayu.refusals import Impossible, Refusal, RepeatedName, UnknownName
-from kuayu.resilience.transfers.shard_planner import shard_plan
+from kuayu.resilience.shard_planner import shard_plan
 from kuayu_schemas.models import ShardPlan, ShardPlanRequest
 
 Json = dict[str, Any]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from kuayu.resilience.transfers.network import Link, Stream, TransferSnapshot, UnderWay
-from kuayu.resilience.transfers.shard_planner import Plan
+from kuayu.resilience.network import Link, Stream, TransferSnapshot, UnderWay
+from kuayu.resilience.shard_planner import Plan
 
 MEGABYTE = 1e6
 STEP_BYTES, STEP_S = 100 * MEGABYTE, 2.0

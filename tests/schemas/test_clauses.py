@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kuayu.perception.aggregation import FROM_BEST
-from kuayu.perception.clock import TimeFault
+from kuayu.perception.plausibility import TimeFault
 from kuayu_schemas import registers
 from kuayu_schemas.models import HealthState
 from lint.clauses import CODE, LANGUAGES, Clause

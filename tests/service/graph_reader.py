@@ -11,7 +11,7 @@ import orjson
 from service.conftest import PATIENCE, JsonObject
 
 from kuayu.client.connection import Event, read_events
-from kuayu.perception.graph.vertices import MEMBERS
+from kuayu.perception.graph import MEMBERS
 from kuayu_schemas import schema
 
 ARRAYS = tuple(MEMBERS.values())

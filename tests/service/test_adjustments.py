@@ -8,7 +8,7 @@ import pytest
 from service.conftest import JsonObject, Service, problem
 
 from kuayu.client import Client, RefusedError
-from kuayu.resilience.adjustment import adjustment_planner
+from kuayu.resilience import adjustment_planner
 from kuayu.service import computations
 from kuayu_schemas import schema
 from kuayu_schemas.models import AdjustmentRequest, TriggerKind

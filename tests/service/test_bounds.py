@@ -5,7 +5,7 @@ import gzip
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from kuayu.perception import exposition, otlp_size
+from kuayu.perception import exposition, otlp
 from kuayu.service import bodies
 from kuayu.service.bodies import EXPLAINED
 from kuayu.service.fault_commands import BEATS
@@ -84,10 +84,10 @@ def test_parts_of_otlp_are_counted_on_the_wire() -> None:
         point.attributes.add().key = "k"
     body = message.SerializeToString()
     # Each resource holds a scope, that a metric, that a gauge, that a point with a number and an attribute with a key.
-    assert not otlp_size.wire_exceeds(body, 800)
-    assert otlp_size.wire_exceeds(body, 799)
-    assert otlp_size.wire_exceeds(b"\x0a\x00" * 1_000_000, 10_000)
-    assert not otlp_size.wire_exceeds(b"\xff" * 100_000, 10_000)  # no protobuf, which the parser says
+    assert not otlp.wire_exceeds(body, 800)
+    assert otlp.wire_exceeds(body, 799)
+    assert otlp.wire_exceeds(b"\x0a\x00" * 1_000_000, 10_000)
+    assert not otlp.wire_exceeds(b"\xff" * 100_000, 10_000)  # no protobuf, which the parser says
 
 
 @pytest.mark.parametrize(

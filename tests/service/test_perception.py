@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.perception import clock, exposition
+from kuayu.perception import exposition, plausibility
 from kuayu.perception.aggregation import Value, aggregate, whole
 from kuayu.perception.collection import CollectionMap, Counters, Reading, UnknownExporterError
 from kuayu.perception.counters import RESET_SHARE
@@ -168,16 +168,18 @@ def test_each_precision_is_summed_over_the_parts_that_state_it() -> None:
 
 @given(st.integers(-(10**12), 10**12), st.integers(-(10**12), 10**12))
 def test_only_clocks_that_are_far_off_are_corrected(sent: int, received: int) -> None:
-    offset = clock.offset(sent, received)
+    offset = plausibility.clock_offset(sent, received)
     assert offset in {0, received - sent}
     assert (offset == 0) == (abs(received - sent) <= 2000)
-    assert clock.offset(None, received) == 0
+    assert plausibility.clock_offset(None, received) == 0
 
 
 def test_the_bounds_of_time_belong_to_what_is_taken() -> None:
     retention, received = 1000, 10**9
-    faults = [clock.fault(received + shift, received, retention) for shift in (60_000, 60_001, -1000, -1001)]
-    assert faults == [None, clock.TimeFault.clock_skew, None, clock.TimeFault.too_old]
+    faults = [
+        plausibility.time_fault(received + shift, received, retention) for shift in (60_000, 60_001, -1000, -1001)
+    ]
+    assert faults == [None, plausibility.TimeFault.clock_skew, None, plausibility.TimeFault.too_old]
 
 
 names = st.text("abc", min_size=1, max_size=1)

@@ -2,8 +2,8 @@
 
 1. All of it follows from the seed, up to what sums in another order change. Both networks see the same snapshots for
    the same number of epochs. Rules and damping are tuned on worlds that the networks have not seen.
-2. The networks are those of ``kuayu.perception.recognition.network`` in PyTorch; same names, same results. Arrays have
-   one row for each node; several snapshots of one world are stacked along the rows.
+2. The networks are those of ``kuayu.perception.recognition.classifiers`` in PyTorch; same names, same results. Arrays
+   have one row for each node; several snapshots of one world are stacked along the rows.
 3. Snapshots are what a recogniser sees of the worlds, with the truth: the same code that recognises makes the features.
 4. Damping is tuned, and confidences are calibrated, on worlds that the networks were not fitted to.
 """
@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor, nn
 
-from kuayu.perception.recognition import PlainRecogniser, Recogniser, RuleRecogniser, rules
-from kuayu.perception.recognition.damper import Belief, Damping
-from kuayu.perception.recognition.evidence import Evidence
+from kuayu.perception.recognition import PlainRecogniser, Recogniser, RuleRecogniser, classifiers
+from kuayu.perception.recognition.classifiers import ROUNDS, WEIGHTS, Ties, Weights
+from kuayu.perception.recognition.evidence import Evidence, NodeView, Observer
 from kuayu.perception.recognition.features import OWN
-from kuayu.perception.recognition.groups import Groups
-from kuayu.perception.recognition.network import ROUNDS, WEIGHTS, Ties, Weights
-from kuayu.perception.recognition.observation import NodeView, Observer
-from kuayu.perception.recognition.relations import RELATED
+from kuayu.perception.recognition.groups import RELATED, Groups
+from kuayu.perception.recognition.recogniser import Belief, Damping
 from kuayu.perception.recognition.values import OFFLINE, WORKING, Flags, Floats, Telemetry
 from kuayu_training.fleet import TRAINING, Region
 from kuayu_training.telemetry import World
@@ -238,7 +236,7 @@ def said(module: nn.Module, played: Episode, chosen: "np.ndarray[tuple[int], np.
     return logits
 
 
-def tuned_rules(data: list[Episode], seed: int, progress: Progress) -> rules.Thresholds:
+def tuned_rules(data: list[Episode], seed: int, progress: Progress) -> classifiers.Thresholds:
     """Thresholds of the highest macro-F1 on some snapshots, by changing one or a few at a time, at random."""
     random = np.random.default_rng(seed)
     some = data[:: max(1, len(data) // 12)]
@@ -249,12 +247,12 @@ def tuned_rules(data: list[Episode], seed: int, progress: Progress) -> rules.Thr
     )
     truth = np.concatenate([world.truth[::6].reshape(-1) for world in some])
     rows, truth = np.ascontiguousarray(rows[:, truth >= 0]), truth[truth >= 0]
-    best, score = rules.Thresholds(), -1.0
+    best, score = classifiers.Thresholds(), -1.0
     for number in range(TRIED):
-        moved = random.random(len(rules.NAMES)) < (0.25 if number else 0.0)
+        moved = random.random(len(classifiers.THRESHOLD_NAMES)) < (0.25 if number else 0.0)
         factors = np.where(moved, np.exp(random.normal(0, 0.4, len(moved))), 1.0)
-        tried = rules.Thresholds(*(float(value) for value in best.to_weights() * factors))
-        f1 = macro_f1(truth, rules.judge(tried, rows), WORKING)
+        tried = classifiers.Thresholds(*(float(value) for value in best.to_weights() * factors))
+        f1 = macro_f1(truth, classifiers.by_rules(tried, rows), WORKING)
         if f1 > score:
             best, score = tried, f1
         progress("rules", (number + 1) / TRIED)

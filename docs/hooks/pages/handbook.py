@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from kuayu_conformance.rendering.words import Language
-from kuayu_training.demand.handbook.drawings import drawings
-from kuayu_training.demand.handbook.pages import PAGE, page
+from kuayu_training.demand.handbook import PAGE, page
+from kuayu_training.demand.handbook_cases import drawings
 
 from .made import Made
 

@@ -112,7 +112,7 @@ def adjust(
     request = read_document(file, content_of(file, QUESTION), AdjustmentRequest, QUESTION)
 
     def local() -> Adjustment:
-        from kuayu.resilience.adjustment.adjustment_planner import adjustment
+        from kuayu.resilience.adjustment_planner import adjustment
 
         document = cast("documents.AdjustmentRequest", request.to_wire())
         return Adjustment.model_validate_json(orjson.dumps(adjustment(document)))

@@ -187,7 +187,7 @@ QUESTIONS = (
         "kind",
         LayoutRequest,
         LayoutReport,
-        ("kuayu.demand.layout_ranks", "rank"),
+        ("kuayu.demand.search", "rank"),
         lambda client, request: client.layouts(request),
         "request for layouts",
     ),

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from kuayu.demand.flop_counts import BYTES, WIDTH, tokens
 from kuayu.demand.hardware import Hardware
-from kuayu.demand.memory import held, stage_layers, trained
+from kuayu.demand.memory import held_parameters, stage_layers, trained_parameters
 from kuayu.demand.placement import Exchange, all_to_all, groups, hop, near, ring
 from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
 from kuayu.demand.structure import ModelStructure
@@ -100,7 +100,7 @@ def _gather(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> 
     """A layer's gradients scattered, and its parameters gathered twice where they are divided too; mean over layers."""
     place, common = groups(layouts), layouts.common
     one = np.ones(len(layouts))
-    own, learning = held(structure, layouts, one, 0.0), trained(structure, layouts, one, 0.0)
+    own, learning = held_parameters(structure, layouts, one, 0.0), trained_parameters(structure, layouts, one, 0.0)
     gathers = 2 * WIDTH * (layouts.sharding == Sharding.PARAMETERS)
     scatters = common.exchanged_bytes * (layouts.sharding >= Sharding.GRADIENTS)
     moved = ring(place.data, own.shared * gathers + learning.shared * scatters, hardware)
@@ -122,7 +122,7 @@ def _data(structure: ModelStructure, layouts: Layouts, hardware: Hardware, table
     """Gradients of the fullest stage; an all-reduce, or a reduce-scatter with the parameters' all-gather."""
     place, common = groups(layouts), layouts.common
     most, _ = stage_layers(structure, layouts)
-    own = trained(structure, layouts, most, tables)
+    own = trained_parameters(structure, layouts, most, tables)
     sent = common.exchanged_bytes
     sizes = {Sharding.NOTHING: 2 * sent, Sharding.OPTIMIZER: sent + WIDTH, Sharding.GRADIENTS: WIDTH}
     size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)

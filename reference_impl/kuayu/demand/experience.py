@@ -3,19 +3,19 @@
 1. The efficiency is the published one. It is not fitted to the runs of others: a source's software and machine make it
    slower or faster by more than an efficiency can say, and what was learnt from some sources made those worse that were
    left out (``python -m kuayu_training.demand.protocol``, docs/decisions/0054-demand-on-strangers.md).
-2. A training shares habits with runs on the same hardware of the request by the same software, as far as a strategy
-   tells it (`habits`). By how much these took longer than predicted is the effect of their source.
+2. A training shares traits with runs on the same hardware of the request by the same software, as far as a strategy
+   tells it (`traits`). By how much these took longer than predicted is the effect of their source.
 3. An effect pulls as far as its runs agree (partial pooling; Gelman and Hill, Data Analysis Using Regression, chapter
    12): with the effect's prior width τ and n runs that scatter by s, by τ² ÷ (τ² + s² ÷ n); what they scatter
    beyond the usual counts undivided. Runs far off count linearly.
-4. One source with such habits is taken for the asker's own. Of several it is not known whose the training is: their
+4. One source with such traits is taken for the asker's own. Of several it is not known whose the training is: their
    mean pulls as far as sources agree.
 
 The logarithm of a step's time is uncertain since the efficiency is (its spread, as far as no effect is known), since
 the effect is, and since the law is no truth (MODEL_ERROR). How large this is together is told by sources that are left
 out in turn: squares of their errors, in parts of what was expected, adjust the width. As many as PRIOR_SOURCES sources
 stand for the prior; the interval is that of Student's t with their sum as degrees of freedom. Where there are fewer
-than LEAST_SOURCES, widths are not adjusted.
+than MIN_SOURCES, widths are not adjusted.
 
 Example: three runs of one source, each 1.30 times as long as predicted, make a like training 1.29 times as long.
 """
@@ -27,12 +27,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import stdtrit
 
-from kuayu.demand.efficiency import NAMES, PRIOR, SPREADS, Efficiency
 from kuayu.demand.flop_counts import BYTES, WIDTH
-from kuayu.demand.reading import Training
-from kuayu.demand.step_time import times
+from kuayu.demand.parse import Training
+from kuayu.demand.step_time import EFFICIENCY_NAMES, PRIOR, SPREADS, Efficiency, Terms, times
 from kuayu.demand.strategy import Floats
-from kuayu.demand.terms import Terms
 
 MODEL_ERROR = 0.1
 """Standard deviation of the logarithm of a step's time that nothing explains; errors beyond it count linearly."""
@@ -46,7 +44,7 @@ SCATTER, SCATTER_EXPERTS, SCATTER_RUNS = 0.1, 0.25, 2.0
 for: a fifth of the steps of one layout of experts differ by more between releases of one software."""
 
 SOURCES_APART, SOURCES_APART_COUNT = 0.1, 2.0
-"""Expected difference of sources with the same habits, and how many sources that counts for."""
+"""Expected difference of sources with the same traits, and how many sources that counts for."""
 
 LIKENESS = 0.5
 """Correlation of errors within a source, by which its runs count for less."""
@@ -54,17 +52,17 @@ LIKENESS = 0.5
 PRIOR_SOURCES = 4.0
 """How many sources the prior's spread counts for."""
 
-LEAST_SOURCES = 3
+MIN_SOURCES = 3
 """Sources from which errors on one that was left out say something."""
 
 _ROUNDS = 8
 _STEP = 1e-3
-_WIDTHS = np.array([getattr(SPREADS, name) for name in NAMES])
+_WIDTHS = np.array([getattr(SPREADS, name) for name in EFFICIENCY_NAMES])
 
 
 @dataclass(frozen=True)
 class Effect:
-    """By how much trainings of some habits take longer than predicted, as a logarithm.
+    """By how much trainings of some traits take longer than predicted, as a logarithm.
 
     Attributes:
         shift: The expected effect.
@@ -78,7 +76,7 @@ class Effect:
 
 
 UNKNOWN = Effect()
-"""No run has such habits."""
+"""No run has such traits."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Experience:
     """What is known beside the law.
 
     Attributes:
-        effects: By habits.
+        effects: By traits.
         scale: By how much predictions are wider off than the law says.
         freedom: Degrees of freedom of that scale.
         runs: Runs that it rests on.
@@ -111,14 +109,14 @@ class Experience:
         return np.asarray(np.exp(stdtrit(self.freedom, 0.5 + coverage / 2) * self.spread(needed, trainings)))
 
     def _effect(self, training: Training) -> Effect:
-        return self.effects.get(habits(training), UNKNOWN)
+        return self.effects.get(traits(training), UNKNOWN)
 
 
 BY_LAW = Experience()
 """Without any run."""
 
 
-def habits(training: Training) -> Hashable:
+def traits(training: Training) -> Hashable:
     """What a training shares with others of the same source: hardware, and what a strategy tells of the software.
 
     What one chooses by the layout (degrees, recomputation, sharding) is no part of it, so that the order of layouts of
@@ -161,7 +159,7 @@ def learn(trainings: Sequence[Training], needed: Terms, measured: Floats, source
     if not np.all(np.asarray(measured) > 0):
         raise ValueError("the time of a step is positive")
     longer = np.log(measured / times(needed, PRIOR).step)
-    keys = [habits(training) for training in trainings]
+    keys = [traits(training) for training in trainings]
     rows: dict[Hashable, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, (key, source) in enumerate(zip(keys, sources, strict=True)):
         rows[key][source].append(row)
@@ -170,7 +168,7 @@ def learn(trainings: Sequence[Training], needed: Terms, measured: Floats, source
         for key, by_source in rows.items()
     }
     effects = {key: _together(list(of.values())) for key, of in single.items()}
-    if len(set(sources)) < LEAST_SOURCES:
+    if len(set(sources)) < MIN_SOURCES:
         return Experience(effects, runs=len(measured))
     # each run as it is predicted without its source
     without = {
@@ -201,7 +199,7 @@ def law_variance(needed: Terms) -> Floats:
 class _OfSource:
     """A source's mean effect, and how far it may be off for another run of the source.
 
-    Scatter beyond the usual depends on something that habits do not say: a mean over more runs is no surer of it.
+    Scatter beyond the usual depends on something that traits do not say: a mean over more runs is no surer of it.
     """
 
     mean: float
@@ -222,7 +220,7 @@ def _of_source(longer: Floats, *, experts: bool) -> _OfSource:
 
 
 def _together(effects: Sequence[_OfSource]) -> Effect:
-    """The effect that sources with the same habits lead to expect of a training."""
+    """The effect that sources with the same traits lead to expect of a training."""
     if not effects:
         return UNKNOWN
     means, variances = (np.array([getattr(term, name) for term in effects]) for name in ("mean", "variance"))

@@ -40,7 +40,7 @@ BYTES = {"fp4": 0.5, "fp8": 1.0, "int8": 1.0, "bf16": 2.0, "fp16": 2.0, "tf32": 
 
 
 @dataclass(frozen=True)
-class Counted:
+class MicroBatchWork:
     """Demand of one micro-batch on a device, forward and backward, for N layouts.
 
     Attributes:
@@ -121,7 +121,7 @@ def tokens(structure: ModelStructure, layouts: Layouts) -> Floats:
     return layouts.micro_batch * structure.sequence / layouts.context
 
 
-def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
+def layer(structure: ModelStructure, layouts: Layouts) -> MicroBatchWork:
     """One layer, on the mean over layers with and without experts."""
     common, t, split = layouts.common, tokens(structure, layouts), layouts.tensor
     moe = structure.moe_layers / structure.all_layers
@@ -154,7 +154,7 @@ def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
     products = 2 * t * (shared * plain + beside * passes + quick * structure.up_parameters) / split
     vectors = t * _elementwise(structure, layouts)
     softmax = 0.0 if fused else t * structure.sequence * structure.heads / split * (9 if structure.dropout else 4)
-    return Counted(
+    return MicroBatchWork(
         products=products * (1 - wide),
         plain_products=products * wide + (0.0 if fused else scores * (1 + BACKWARD + again)),
         expert_products=2
@@ -170,13 +170,13 @@ def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
     )
 
 
-def head(structure: ModelStructure, layouts: Layouts) -> Counted:
+def head(structure: ModelStructure, layouts: Layouts) -> MicroBatchWork:
     """Output layer with its loss: once, and once more for each further token predicted."""
     t, split, times = tokens(structure, layouts), layouts.tensor, 1 + structure.ahead
     passes = times * (1 + BACKWARD - (structure.adapter is not None))
     zero = np.zeros_like(t)
     wide = structure.vocabulary / split
-    return Counted(
+    return MicroBatchWork(
         products=zero,
         plain_products=2 * t * structure.hidden * wide * passes,
         expert_products=zero,

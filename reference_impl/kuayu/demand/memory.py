@@ -1,17 +1,24 @@
-"""Memory of a device by part: parameters, gradients, optimizer, activations, working space.
+"""Memory of a device by part, and whether a layout can run at all.
 
-Activations follow Korthikanti et al. (arXiv:2205.05198), equations 1 to 5, written for any width of feed-forward part,
-any number of key heads, gates, fused attention and experts; for their models they are those equations. What data
-parallelism divides follows ZeRO (arXiv:1910.02054). The first and the last stage are reckoned, and the larger counts.
+1. Parts are parameters, gradients, optimizer, activations and working space.
+2. Activations follow Korthikanti et al., equations 1 to 5, written for any width of feed-forward part, any number of
+   key heads, gates, fused attention and experts; for their models they are those equations.
+3. What data parallelism divides follows ZeRO.
+4. The first and the last stage are reckoned, and the larger counts.
+5. A layout that cannot run has reasons: what does not divide, what reaches too far, or memory.
+
+Sources: Korthikanti et al. (arXiv:2205.05198), ZeRO (arXiv:1910.02054).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kuayu.demand.flop_counts import BYTES, tokens
+from kuayu.demand.hardware import Hardware
 from kuayu.demand.placement import groups
-from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
+from kuayu.demand.strategy import Flags, Floats, Layouts, Recompute, Sharding, Whole
 from kuayu.demand.structure import ModelStructure
 
 PARAMETER, OPTIMIZER = 2.0, 12.0
@@ -66,7 +73,9 @@ def stage_layers(structure: ModelStructure, layouts: Layouts) -> tuple[Floats, F
     return np.maximum(most, common.first_layers), last
 
 
-def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> StageParameters:
+def held_parameters(
+    structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float
+) -> StageParameters:
     """Parameters of a stage with so many layers and embedding tables, divided by tensor and expert parallelism."""
     moe = structure.moe_layers / structure.all_layers
     dense = structure.attention_parameters + (1 - moe) * structure.dense_parameters + moe * structure.shared_parameters
@@ -75,10 +84,12 @@ def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Fl
     return StageParameters(np.asarray(shared), layers * moe * experts / (groups(layouts).expert.size * layouts.tensor))
 
 
-def trained(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> StageParameters:
+def trained_parameters(
+    structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float
+) -> StageParameters:
     """Parameters of a stage that get gradients: all that it holds, or its adapters."""
     if structure.adapter is None:
-        return held(structure, layouts, layers, tables)
+        return held_parameters(structure, layouts, layers, tables)
     moe = structure.moe_layers / structure.all_layers
     shared = structure.attention_adapter + (1 - moe) * structure.feed_forward_adapter(structure.feed_forward)
     shared += moe * structure.feed_forward_adapter(structure.shared_feed_forward)
@@ -125,21 +136,24 @@ def _stage(
         waiting: Micro-batches whose activations it holds at once, at most.
     """
     common, place = layouts.common, groups(layouts)
-    own, learning = held(structure, layouts, layers, tables), trained(structure, layouts, layers, tables)
+    own, learning = (
+        held_parameters(structure, layouts, layers, tables),
+        trained_parameters(structure, layouts, layers, tables),
+    )
     adapter = structure.adapter
     sharded = layouts.sharding
     copies = 1 + common.bidirectional  # of each stage: what replicas divide these divide too
     data, expert_data = copies * place.data.size, copies * place.expert_data.size
 
-    def kept(of: StageParameters, size: float, stage: int) -> Floats:
+    def divided_bytes(of: StageParameters, size: float, stage: int) -> Floats:
         divided = sharded >= stage
         return size * (of.shared / np.where(divided, data, 1) + of.routed / np.where(divided, expert_data, 1))
 
     parameter = PARAMETER + (BYTES[common.precision] if BYTES[common.precision] < PARAMETER else 0.0)
-    parameters = kept(own, parameter if adapter is None else adapter.frozen_bytes, Sharding.PARAMETERS)
-    parameters += 0.0 if adapter is None else kept(learning, PARAMETER, Sharding.PARAMETERS)
-    gradients = kept(learning, common.gradient_bytes, Sharding.GRADIENTS)
-    optimizer = kept(learning, OPTIMIZER, Sharding.OPTIMIZER)
+    parameters = divided_bytes(own, parameter if adapter is None else adapter.frozen_bytes, Sharding.PARAMETERS)
+    parameters += 0.0 if adapter is None else divided_bytes(learning, PARAMETER, Sharding.PARAMETERS)
+    gradients = divided_bytes(learning, common.gradient_bytes, Sharding.GRADIENTS)
+    optimizer = divided_bytes(learning, OPTIMIZER, Sharding.OPTIMIZER)
     whole, inner = layer_activations(structure, layouts)
     micro = layouts.micro_batches
     pieces = np.where(layouts.virtual > 1, 1 + (waiting - 1) / (waiting * layouts.virtual), 1.0)
@@ -205,3 +219,112 @@ def _without_quick(structure: ModelStructure, layouts: Layouts, bytes_kept: floa
     routed += inside * structure.shared_feed_forward
     forward = ((1 - moe) * inside * structure.feed_forward + moe * routed) / layouts.tensor
     return np.asarray(t * (structure.hidden * (4 + 2.0 * structure.dropout) / layouts.divided + attention + forward))
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A demand on layouts.
+
+    Attributes:
+        code: Its name.
+        text: What is wrong where it is not met.
+    """
+
+    code: str
+    text: str
+
+
+_Rule = Callable[[ModelStructure, Layouts, Hardware], Flags]
+
+_RULES: tuple[tuple[Reason, _Rule], ...] = (
+    (
+        Reason("devices", "the product of data, tensor, context and pipeline is not the number of devices"),
+        lambda _, of, hardware: of.devices != hardware.devices,
+    ),
+    (
+        Reason("heads", "tensor does not divide the attention heads"),
+        lambda model, of, _: (model.heads % of.tensor != 0) | (model.feed_forward % of.tensor != 0),
+    ),
+    (
+        Reason("node", "tensor does not divide the devices that fast links join"),
+        lambda _, of, hardware: hardware.per_node % of.tensor != 0,
+    ),
+    (
+        # Embedding and output layer may be pieces of their own: 126 layers in 128 pieces (arXiv:2407.21783, 3.3.2).
+        Reason("stages", "there are more stages, or pieces of stages, than layers with embedding and output layer"),
+        lambda model, of, _: (of.pipeline > model.layers) | (of.pipeline * of.virtual > model.layers + 2),
+    ),
+    (
+        Reason("ends", "layers of the first and the last stage leave none for a stage between them, or some for none"),
+        lambda model, of, _: _left_over(model, of),
+    ),
+    (
+        Reason("interleaving", "virtual stages ask for a multiple of the stages as micro-batches, and for stages"),
+        lambda _, of, __: (of.virtual > 1) & ((of.pipeline == 1) | (of.micro_batches % of.pipeline != 0)),
+    ),
+    (
+        Reason(
+            "both-ends", "micro-batches from both ends ask for even numbers of them and of stages, of one piece each"
+        ),
+        lambda _, of, __: (
+            of.common.bidirectional & ((of.pipeline % 2 != 0) | (of.virtual > 1) | (of.micro_batches % 2 != 0))
+        ),
+    ),
+    (
+        Reason("batch", "data times micro-batch does not divide the global batch"),
+        lambda _, of, __: of.global_batch % (of.data * of.micro_batch) != 0,
+    ),
+    (
+        Reason("sequence", "context does not divide the sequence"),
+        lambda model, of, _: (of.context > 1) & (model.sequence % (2 * of.context) != 0),
+    ),
+    (
+        Reason("experts", "expert does not divide the experts and the replicas"),
+        lambda model, of, _: (model.experts % of.expert != 0) | ((of.data * of.context) % of.expert != 0),
+    ),
+    (
+        Reason("link", "it spans domains without a link between them"),
+        lambda _, of, hardware: np.full(
+            len(of), bool(hardware.per_domain and not hardware.across) & (hardware.per_domain < hardware.devices)
+        ),
+    ),
+    (
+        Reason("domain", "tensor, context or experts reach into another domain"),
+        lambda _, of, hardware: _reach(of) > (hardware.per_domain or hardware.devices),
+    ),
+)
+
+REASONS: tuple[Reason, ...] = (
+    Reason("precision", "devices do not have its number format"),
+    *(reason for reason, _ in _RULES),
+    Reason("memory", "it needs more memory than a device has"),
+)
+"""Reasons in the order of the columns of `broken`."""
+
+
+def broken(structure: ModelStructure, layouts: Layouts, hardware: Hardware, needed: Floats | None = None) -> Flags:
+    """Which demands layouts do not meet, N × len(REASONS).
+
+    Args:
+        structure: The model.
+        layouts: The layouts.
+        hardware: The devices.
+        needed: Memory of the fullest device in bytes, N, where it is known already.
+    """
+    full = (memory(structure, layouts).total if needed is None else needed) > hardware.memory
+    unknown = np.full(len(layouts), layouts.common.precision not in hardware.peak)
+    return np.column_stack([unknown, *(rule(structure, layouts, hardware) for _, rule in _RULES), full])
+
+
+def _left_over(structure: ModelStructure, layouts: Layouts) -> Flags:
+    """Where stated layers of the ends and those of all other stages are not all layers."""
+    stated = [layers for layers in (layouts.common.first_layers, layouts.common.last_layers) if layers >= 0]
+    others, left = layouts.pipeline - len(stated), structure.layers - sum(stated)
+    return np.asarray(bool(stated) & (layouts.pipeline > 1) & ((left < others) | ((others == 0) & (left != 0))))
+
+
+def _reach(layouts: Layouts) -> Whole:
+    """Devices from the first to the last member of what exchanges for every layer."""
+    place = groups(layouts)
+    inner = place.context.size * place.context.stride
+    return np.asarray(np.maximum(inner, np.where(place.expert.size > 1, place.expert.size * place.expert.stride, 1)))

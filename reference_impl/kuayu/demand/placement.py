@@ -88,7 +88,7 @@ def groups(layouts: Layouts) -> Groups:
 
 
 def near(group: Group, devices: int) -> Whole:
-    """Members that a group has within a stretch of so many devices."""
+    """Members that a group has within a span of so many devices."""
     return np.minimum(group.size, np.maximum(1, devices // group.stride))
 
 

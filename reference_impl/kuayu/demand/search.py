@@ -1,23 +1,42 @@
-"""All layouts of a model on given hardware, ranked by the time of a step."""
+"""The quickest layouts of a model on given hardware: all are listed, and ranked by the time of a step.
+
+1. Layouts are made of divisors of the number of devices; of more than :data:`MAX_LAYOUTS` an even selection is looked
+   at.
+2. Those that contradict themselves are left out; what merely does not fit is listed, so that it can be said why.
+3. Of two that take the same time the one that needs less memory comes first.
+4. A request for layouts is answered as plain dicts, with what its runs teach.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from kuayu.demand.efficiency import PRIOR, Efficiency
-from kuayu.demand.feasibility import broken
+from kuayu.demand.demand_report import QUIETLY, coverage_of, estimate, experienced, method, representable
 from kuayu.demand.hardware import Hardware
+from kuayu.demand.memory import broken
+from kuayu.demand.parse import STRATEGY, check, hardware_of, structure_of, training_of
 from kuayu.demand.prediction import Demand, predict
+from kuayu.demand.step_time import PRIOR, Efficiency, selected
 from kuayu.demand.strategy import Flags, Floats, Layouts, Recompute, Sharding, Strategy, Whole
 from kuayu.demand.structure import ModelStructure
+from kuayu.refusals import Impossible, refuse
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MICRO_BATCHES = (1, 2, 4, 8, 16)
 VIRTUAL = (1, 2, 3, 4, 6, 8)
-MOST_LAYOUTS = 50_000
+MAX_LAYOUTS = 50_000
 """Most layouts that are looked at; of more, an even selection."""
-MOST_MADE = 1_000_000
+MAX_COMBINATIONS = 1_000_000
 """Most combinations that are made before those that divide nothing are left out."""
+
+STAGE_ENDS = ("first_stage_layers", "last_stage_layers")
+
+DEFAULT_LAYOUTS = 10
+"""How many are told at most where a request does not say."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +121,12 @@ def layouts(
     columns: dict[str, Whole] = {"data": np.array([hardware.devices])}
     for name, values in axes.items():
         if dividing:
-            columns = _thinned(columns, MOST_MADE // len(values))
+            columns = _thinned(columns, MAX_COMBINATIONS // len(values))
         table = {key: np.repeat(column, len(values)) for key, column in columns.items()}
         table[name] = np.tile(values, len(next(iter(columns.values()))))
         columns = _sensible(table, structure, common, hardware.devices)
         if dividing:
-            columns = _thinned(_dividing(columns, structure, common, hardware), MOST_LAYOUTS)
+            columns = _thinned(_dividing(columns, structure, common, hardware), MAX_LAYOUTS)
     size = len(columns["data"])
     columns["data"] = hardware.devices // (columns["tensor"] * columns["pipeline"] * columns["context"])
     columns["global_batch"] = np.full(size, common.global_batch)
@@ -141,7 +160,7 @@ def search(
     return Ranking(demand, rows[np.lexsort((demand.memory.total[rows], step))])
 
 
-def ranked(
+def rank_feasible(
     structure: ModelStructure, hardware: Hardware, common: Strategy, efficiency: Efficiency = PRIOR
 ) -> FeasibleLayouts:
     """Rank the layouts that can run; of the others nothing is kept, so that this is the quicker search.
@@ -203,3 +222,63 @@ def _sensible(columns: dict[str, Whole], structure: ModelStructure, common: Stra
     changes = not common.fused_attention or structure.latent is not None
     keep &= (columns.get("recompute", 0 * one) != Recompute.SELECTIVE) | changes
     return {name: column[keep] for name, column in columns.items()}
+
+
+@QUIETLY
+def rank(request: "documents.LayoutRequest") -> "documents.LayoutReport":
+    """Answer a request for layouts.
+
+    Args:
+        request: A valid ``LayoutRequest``.
+
+    Returns:
+        A ``LayoutReport``. Layouts were looked at that are made of divisors of the number of devices.
+
+    Raises:
+        RepeatedName: Hardware shares a name.
+        UnknownName: The kind or that of a run is no hardware of the request.
+        Impossible: A model, a strategy or hardware contradicts itself.
+    """
+    check(request)
+    kinds = {device["id"]: hardware_of(device) for device in request["hardware"]}
+    experience = experienced(request, kinds)
+    common = Strategy(
+        data=int(request["devices"]),
+        global_batch=int(request["global_batch"]),
+        precision=request.get("precision", "bf16"),
+        sequence_parallel=True,
+    )
+    training = training_of(structure_of(request["model"]), common, kinds[request["kind"]])
+    ranking = rank_feasible(training.structure, training.hardware, common)
+    best = ranking.order[: 0 if training.missing else int(request.get("layouts", DEFAULT_LAYOUTS))]
+    layouts: list[documents.RankedLayout] = []
+    if len(best):
+        slower = float(experience.slower([training])[0])
+        demand = ranking.demand.slower(slower)
+        needed = selected(ranking.demand.terms, best)
+        factors = experience.factor(needed, [training] * len(best), coverage_of(request))
+        for row, factor in zip(best, factors, strict=True):
+            layouts.append(
+                {
+                    "strategy": strategy_document(ranking.demand.layouts.row(int(row))),
+                    "step_time": estimate(float(demand.times.step[row]), float(factor), coverage_of(request)),
+                    "utilisation": float(demand.utilization[row]),
+                    "memory": float(ranking.demand.memory.total[row]),
+                }
+            )
+    refuse(Impossible, [] if representable(layouts) else [("/model", "its figures are beyond what can be told")])
+    return {
+        "revision": request["revision"],
+        "method": method(experience),
+        "considered": ranking.considered,
+        "feasible": 0 if training.missing else len(ranking.order),
+        "layouts": layouts,
+    }
+
+
+def strategy_document(strategy: Strategy) -> "documents.ParallelStrategy":
+    """A strategy as documents have it, whole: nothing but even stages is left to what an absent member means."""
+    plain: dict[str, Any] = {theirs: getattr(strategy, ours) for theirs, ours in STRATEGY.items()}
+    plain = {name: value for name, value in plain.items() if name not in STAGE_ENDS or value >= 0}
+    plain |= {"sharding": int(strategy.sharding), "recomputation": strategy.recompute.name.lower()}
+    return cast("documents.ParallelStrategy", plain | {"outermost": strategy.outermost.value})

@@ -59,7 +59,7 @@ class Adapter:
 class ModelStructure:
     """A decoder of equal layers, dense or with experts.
 
-    Where many go through the law together (`batch`), sizes are columns, N each, and so is what follows from them.
+    Where many go through the law together, sizes are columns, N each, and so is what follows from them.
 
     Attributes:
         layers: Number of layers.

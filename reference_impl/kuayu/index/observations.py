@@ -1,14 +1,25 @@
-"""What a request says of devices and tasks: names checked, and the corpus as arrays.
+"""Devices and tasks of a request as arrays: what data sheets say of their capabilities, and what a corpus measured.
 
 1. A name that is unknown or stands twice is refused, with a pointer to each place (``check_indices``, ``check_plan``).
-2. A corpus becomes one row for each measured pair. Devices and tasks are sorted by what they are, never by what they
+2. A data sheet is a row of natural logarithms, one column for each of ``SHEET``; NaN is what it does not state.
+3. A missing value is drawn from a one-factor model of log capabilities, x_j = μ_j + s + e_j, with s the general size of
+   a device: its mean given the values that are there is μ_j + Σ(x − μ) / (n + σ_e²/σ_s²), which never falls when one of
+   them rises, so an index stays monotone. Its variance goes into the interval.
+4. A term says which capability stands for which part of a task's time. *matrix* is the fastest of the task's number
+   formats that the device states. *vector* is binary32; a task whose only format is binary32 has no such term, since
+   the two would be one number. A task that may also take binary32 keeps both: its matrix work runs in the fastest
+   format and its other work in binary32. *scale_out* counts where several devices work together; *fixed* is one for
+   every device.
+5. A corpus becomes one row for each measured pair. Devices and tasks are sorted by what they are, never by what they
    are called, so that another order of the same request leads to the same sums in the same order.
-3. Measurements with several devices tell a task's exchange: each device spends n/R on one unit of throughput where n of
+6. Measurements with several devices tell a task's exchange: each device spends n/R on one unit of throughput where n of
    them do R together, and what this is longer than with fewer devices is X · 2(n − 1)/n / B, a ring all-reduce of X
    bytes at bandwidth B (Patarasuk and Yuan 2009).
+7. An amount beyond what the model can hold is given as the end of its range (``positive``, ``raised``).
 
-Example: where one device does 100 samples in a second and eight do 640, each spends 12.5 ms instead of 10 ms on a
-sample; the 2.5 ms are the exchange.
+Examples: of a device that states fp16 and memory bandwidth alone, the *vector* term is filled in from the other two,
+with a variance; the *matrix* term of a task in fp16 is what the sheet says, with none. Where one device does 100
+samples in a second and eight do 640, each spends 12.5 ms instead of 10 ms on a sample; the 2.5 ms are the exchange.
 """
 
 import math
@@ -20,9 +31,9 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from kuayu.index.capabilities import SHEET, sheet_of
 from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
 from kuayu_schemas.models import (
+    Capability,
     Corpus,
     CorpusCell,
     DeviceGroup,
@@ -30,12 +41,40 @@ from kuayu_schemas.models import (
     IndexedTask,
     IndexRequest,
     Measurement,
+    PrecisionThroughput,
     ProbePlanRequest,
 )
 
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+FORMATS = tuple(PrecisionThroughput.model_fields)
+"""Number formats whose peak a data sheet may state."""
+
+MEMORY, SCALE_OUT = len(FORMATS), len(FORMATS) + 1
+"""Columns of the bandwidths, after those of the formats."""
+
+SHEET = (*FORMATS, "accelerator_memory_bandwidth", "scale_out_bandwidth")
+"""Columns of a sheet."""
+
+VECTOR = FORMATS.index("fp32")
+
+SIZE_VARIANCE, OWN_VARIANCE = 0.8**2, 0.5**2
+"""Variance of the general size of a device, and of one value around it; natural logarithms.
+
+About what the data sheets of accelerators between 2014 and 2024 show: they span a factor of ten to a hundred, and a
+value strays from the others by one half.
+"""
+
+TERMS = (Capability.matrix, Capability.vector, Capability.memory, Capability.fixed, Capability.scale_out)
+MATRIX_TERM, VECTOR_TERM, MEMORY_TERM, FIXED_TERM, SCALE_OUT_TERM = range(len(TERMS))
+"""Places of the terms. That of *scale_out* is last, since it is cut off where every index is one of single devices."""
+
+OWN_FORMAT = len(FORMATS)
+"""Number of the format of a device that states none of the task's formats."""
+
+MIN_AMOUNT, MAX_AMOUNT = 1e-30, 1e30
+"""Ends of a positive amount."""
+
+MAX_LOG = 69.0
+"""About the logarithm of the largest positive amount; where logarithms are cut before they are raised to e."""
 
 USUAL_SPREAD = 0.02
 """Standard deviation of log throughput between repetitions, where a corpus has none."""
@@ -45,6 +84,147 @@ SPREAD_WEIGHT = 4.0
 
 OTHER_COUNT_VARIANCE = 0.1**2
 """Variance of a log throughput that was measured at another device count than that of the task's index."""
+
+OWN_PART = 0.3
+"""Least part of a measured time that is left to the device itself when the exchange is taken off."""
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def sheet_of(device: IndexedDevice) -> Floats:
+    """Natural logarithms of a device's capabilities, NaN where absent; zero, which has none, counts as one."""
+    peaks = device.peak_matrix_throughput
+    values = [None if peaks is None else getattr(peaks, name) for name in FORMATS]
+    values += [device.accelerator_memory_bandwidth, device.scale_out_bandwidth]
+    return np.array([math.nan if value is None else math.log(min(max(value, 1.0), MAX_AMOUNT)) for value in values])
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """Sheets without gaps.
+
+    Attributes:
+        logs: D × len(SHEET).
+        variance: Variance of each value, zero where it is stated; D × len(SHEET).
+    """
+
+    logs: Floats
+    variance: Floats
+
+
+def usual_sheet(sheets: Floats) -> Floats:
+    """Mean of each column over the sheets that state it, zero where none does; shape (len(SHEET),)."""
+    known = np.isfinite(sheets)
+    total: Floats = np.where(known, sheets, 0.0).sum(axis=0)
+    return np.asarray(total / np.maximum(known.sum(axis=0), 1))
+
+
+def complete(sheets: Floats, centre: Floats) -> Sheets:
+    """Fill the gaps of sheets (… × len(SHEET)) around usual values.
+
+    The bandwidth between devices says nothing of a single device and is drawn from the others, never the other way.
+    """
+    known = np.isfinite(sheets)
+    telling = known & (np.arange(len(SHEET)) != SCALE_OUT)
+    number = telling.sum(axis=-1, keepdims=True)
+    size = np.where(telling, sheets - centre, 0.0).sum(axis=-1, keepdims=True) / (number + OWN_VARIANCE / SIZE_VARIANCE)
+    unsure = OWN_VARIANCE + 1 / (1 / SIZE_VARIANCE + number / OWN_VARIANCE)
+    return Sheets(np.where(known, sheets, centre + size), np.where(known, 0.0, unsure))
+
+
+Whole = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TaskTerms:
+    """What the terms of T tasks are.
+
+    Attributes:
+        allowed: Formats that each task may take, T × len(FORMATS).
+        present: Terms that each task has at the count of its index, T × len(TERMS).
+        pool: Number of each task's set of formats; tasks of one set share typical weights.
+    """
+
+    allowed: Flags
+    present: Flags
+    pool: Whole
+
+    def only(self, tasks: Whole) -> "TaskTerms":
+        """The same for some of the tasks."""
+        return TaskTerms(self.allowed[tasks], self.present[tasks], self.pool[tasks])
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Logarithms of capabilities, term by term.
+
+    Attributes:
+        logs: Devices × tasks × len(TERMS); zero for *fixed*.
+        variance: Variance of what was not stated, same shape.
+        chosen: Number format that each device would take for each task; devices × tasks.
+    """
+
+    logs: Floats
+    variance: Floats
+    chosen: Whole
+
+
+def task_terms(formats: Sequence[frozenset[str]], index_count: Whole) -> TaskTerms:
+    """Terms of tasks with these number formats, whose indices are told at these device counts."""
+    allowed = np.array([[name in own for name in FORMATS] for own in formats]).reshape(-1, len(FORMATS))
+    present = np.ones((len(formats), len(TERMS)), dtype=bool)
+    present[:, VECTOR_TERM] = [own != {FORMATS[VECTOR]} for own in formats]
+    present[:, SCALE_OUT_TERM] = index_count > 1
+    sets = sorted({tuple(sorted(own)) for own in formats})
+    pool = np.array([sets.index(tuple(sorted(own))) for own in formats], dtype=np.int64)
+    return TaskTerms(allowed, present, pool)
+
+
+def levels(sheets: Floats, centre: Floats, tasks: TaskTerms) -> Levels:
+    """Capabilities of devices (D × len(SHEET), with gaps) for tasks."""
+    filled = complete(sheets, centre)
+    devices, number = len(sheets), len(tasks.allowed)
+    logs = np.zeros((devices, number, len(TERMS)))
+    variance = np.zeros_like(logs)
+    chosen = np.zeros((devices, number), dtype=np.int64)
+    for pool in np.unique(tasks.pool):
+        of_pool = tasks.pool == pool
+        allowed = tasks.allowed[of_pool][0]
+        stated = np.isfinite(sheets[:, : len(FORMATS)]) & allowed
+        none = ~stated.any(axis=1)
+        guessed = allowed if allowed.any() else np.ones(len(FORMATS), dtype=bool)
+        eligible = np.where(none[:, None], guessed, stated)
+        peaks = np.where(eligible, filled.logs[:, : len(FORMATS)], -np.inf)
+        best = peaks.argmax(axis=1)
+        own = np.arange(devices)
+        logs[:, of_pool, MATRIX_TERM] = peaks[own, best][:, None]
+        variance[:, of_pool, MATRIX_TERM] = np.where(none, filled.variance[own, best], 0.0)[:, None]
+        chosen[:, of_pool] = np.where(none, OWN_FORMAT + pool, best)[:, None]
+    for term, column in ((VECTOR_TERM, VECTOR), (MEMORY_TERM, MEMORY), (SCALE_OUT_TERM, SCALE_OUT)):
+        logs[:, :, term] = filled.logs[:, column][:, None]
+        variance[:, :, term] = filled.variance[:, column][:, None]
+    return Levels(logs, variance, chosen)
+
+
+def harmonic(demands: Floats, logs: Floats, present: Flags) -> tuple[Floats, Floats]:
+    """Log time log Σ exp(z_k − l_k) and the share of each term; terms on the last axis."""
+    exponents = np.where(present, demands - logs, -np.inf)
+    highest = exponents.max(axis=-1, keepdims=True)
+    parts = np.exp(exponents - highest)
+    total = parts.sum(axis=-1, keepdims=True)
+    return (highest + np.log(total))[..., 0], parts / total
+
+
+def positive(value: float) -> float:
+    """A value as a positive amount."""
+    return min(max(value, MIN_AMOUNT), MAX_AMOUNT)
+
+
+def raised(logs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Positive amounts of these logarithms."""
+    return np.asarray(np.clip(np.exp(np.clip(logs, -MAX_LOG - 1, MAX_LOG + 1)), MIN_AMOUNT, MAX_AMOUNT))
 
 
 @dataclass(frozen=True)
@@ -103,10 +283,10 @@ def observe(corpus: Corpus) -> Observations:
         values[*place, measurement.devices or 1].append(measurement.throughput)
         if measurement.power is not None:
             powers[place].append(measurement.power)
-    by_task: dict[int, list[Scaled]] = defaultdict(list)
+    by_task: dict[int, list[CountedThroughput]] = defaultdict(list)
     for (device, task, count), readings in sorted(values.items()):
         bandwidth = devices[device].scale_out_bandwidth
-        by_task[task].append(Scaled(device, count, float(np.median(readings)), bandwidth))
+        by_task[task].append(CountedThroughput(device, count, float(np.median(readings)), bandwidth))
     counts = least_counts(by_task)
     exchange = {task: learnt for task, rows in by_task.items() if (learnt := exchange_of(rows)) is not None}
     chosen = _at_index_count(by_task, counts)
@@ -165,10 +345,10 @@ def check_indices(request: IndexRequest) -> None:
     """
     groups = request.groups or []
     refuse(RepeatedName, [*_repeated_in_corpus(request.corpus), *repeated("/groups", [group.id for group in groups])])
-    devices, tasks = _names(request.corpus)
+    devices, tasks = _known_names(request.corpus)
     complaints = [*_unknown_in_measurements(request.corpus), *_unknown([("/reference", request.reference)], devices)]
-    complaints += _unknown(_each("/devices", request.devices or []), devices)
-    complaints += _unknown(_each("/tasks", request.tasks or []), tasks)
+    complaints += _unknown(_complaints("/devices", request.devices or []), devices)
+    complaints += _unknown(_complaints("/tasks", request.tasks or []), tasks)
     refuse(UnknownName, [*complaints, *_unknown_members(groups, devices)])
 
 
@@ -182,12 +362,8 @@ def check_plan(request: ProbePlanRequest) -> None:
     refuse(RepeatedName, _repeated_in_corpus(request.corpus))
     complaints = _unknown_in_measurements(request.corpus)
     for place, cells in (("/candidates", request.candidates), ("/targets", request.targets)):
-        complaints += _unknown_in_cells(place, cells, *_names(request.corpus))
+        complaints += _unknown_in_cells(place, cells, *_known_names(request.corpus))
     refuse(UnknownName, complaints)
-
-
-OWN_PART = 0.3
-"""Least part of a measured time that is left to the device itself when the exchange is taken off."""
 
 
 def exchange_traffic(count: int) -> float:
@@ -196,7 +372,7 @@ def exchange_traffic(count: int) -> float:
 
 
 @dataclass(frozen=True)
-class Scaled:
+class CountedThroughput:
     """Median throughput of so many devices of one kind on a task, and the bandwidth between them where it is known."""
 
     device: int
@@ -210,9 +386,9 @@ class Scaled:
         return self.count / self.throughput
 
 
-def exchange_of(rows: Sequence[Scaled]) -> float | None:
+def exchange_of(rows: Sequence[CountedThroughput]) -> float | None:
     """Bytes that a task exchanges for one unit: median over the devices that were measured at several counts."""
-    first: dict[int, Scaled] = {}
+    first: dict[int, CountedThroughput] = {}
     bytes_per_unit: list[float] = []
     for row in sorted(rows, key=lambda row: (row.device, row.count)):
         least = first.setdefault(row.device, row)
@@ -222,7 +398,7 @@ def exchange_of(rows: Sequence[Scaled]) -> float | None:
     return max(median(bytes_per_unit), 0.0) if bytes_per_unit else None
 
 
-def at_count(row: Scaled, count: int, exchange: float | None) -> float:
+def at_count(row: CountedThroughput, count: int, exchange: float | None) -> float:
     """Logarithm of the throughput that one device would have among ``count``, as far as its exchange is known."""
     own = row.time
     if exchange is not None and row.bandwidth is not None:
@@ -230,14 +406,16 @@ def at_count(row: Scaled, count: int, exchange: float | None) -> float:
     return -math.log(max(own, OWN_PART * row.time))
 
 
-def least_counts(rows: Mapping[int, Sequence[Scaled]]) -> dict[int, int]:
+def least_counts(rows: Mapping[int, Sequence[CountedThroughput]]) -> dict[int, int]:
     """Least device count that each task was measured at."""
     return {task: min(row.count for row in scaled) for task, scaled in rows.items()}
 
 
-def _at_index_count(rows: Mapping[int, Sequence[Scaled]], counts: Mapping[int, int]) -> dict[tuple[int, int], Scaled]:
+def _at_index_count(
+    rows: Mapping[int, Sequence[CountedThroughput]], counts: Mapping[int, int]
+) -> dict[tuple[int, int], CountedThroughput]:
     """For each measured pair, by device and then task, the row at the least device count."""
-    chosen: dict[tuple[int, int], Scaled] = {}
+    chosen: dict[tuple[int, int], CountedThroughput] = {}
     for task in sorted(counts):
         for row in sorted(rows[task], key=lambda row: row.count):
             chosen.setdefault((row.device, task), row)
@@ -280,11 +458,11 @@ def _spread(values: Iterable[Sequence[float]]) -> float:
     return float(np.sqrt(sum(sorted(squares)) / freedom))
 
 
-def _names(corpus: Corpus) -> tuple[set[str], set[str]]:
+def _known_names(corpus: Corpus) -> tuple[set[str], set[str]]:
     return {device.id for device in corpus.devices}, {task.id for task in corpus.tasks}
 
 
-def _each(place: str, names: Sequence[str]) -> list[Complaint]:
+def _complaints(place: str, names: Sequence[str]) -> list[Complaint]:
     return [(f"{place}/{position}", name) for position, name in enumerate(names)]
 
 
@@ -293,7 +471,7 @@ def _unknown(places: Iterable[Complaint], known: set[str]) -> list[Complaint]:
 
 
 def _unknown_in_measurements(corpus: Corpus) -> list[Complaint]:
-    return _unknown_in_cells("/corpus/measurements", corpus.measurements, *_names(corpus))
+    return _unknown_in_cells("/corpus/measurements", corpus.measurements, *_known_names(corpus))
 
 
 def _unknown_in_cells(

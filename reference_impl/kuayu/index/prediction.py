@@ -30,17 +30,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from kuayu.index.calibration import Calibration, Cells, cells, factor_weights, factors_at, part, rest_weights
-from kuayu.index.capabilities import MATRIX_TERM, MEMORY_TERM, VECTOR_TERM, Flags
-from kuayu.index.observations import Floats, Whole
-from kuayu.index.posterior import DEVICE, FAMILY, FORMAT, MISFIT
+from kuayu.index.calibration import (
+    DEVICE,
+    FAMILY,
+    FORMAT,
+    MISFIT,
+    Calibration,
+    Cells,
+    cells,
+    factor_weights,
+    factors_at,
+    part,
+    rest_weights,
+)
+from kuayu.index.observations import MATRIX_TERM, MEMORY_TERM, VECTOR_TERM, Flags, Floats, Whole
 
 AT_ONCE = 4_000_000
 """Numbers that one array of slopes may hold; more devices are taken in turn."""
 
 
 @dataclass(frozen=True)
-class Predicted:
+class Prediction:
     """Log throughputs of B devices on Q tasks, each at the device count of the task's index.
 
     Attributes:
@@ -49,7 +59,7 @@ class Predicted:
         own: Variances given the tasks' parameters, (B, Q).
         slopes: Derivatives of the means by all parameters of tasks, (B, Q, TM).
         factors: Log factors that calibrate the capabilities, (B, Q, K).
-        held: The cells.
+        cells: The cells.
         known: Pairs that were measured.
         weights: Weights of the device's rows in each mean, (B, Q, n); none for a device without rows.
         covariances: Covariance of each cell with the device's rows, (B, Q, n).
@@ -60,14 +70,14 @@ class Predicted:
     own: Floats
     slopes: Floats
     factors: Floats
-    held: Cells
+    cells: Cells
     known: Flags
     weights: Floats
     covariances: Floats
 
     def own_covariance(self, calibration: Calibration, row: int, columns: list[int], *, lend: bool) -> Floats:
         """Covariance of some cells of one device given the tasks' parameters; zero where they are known."""
-        chosen = part(self.held, np.array([row]))
+        chosen = part(self.cells, np.array([row]))
         cells = chosen.columns(columns)
         _, shares = cells.times(calibration.demands, self.factors[[row]][:, columns])
         variances = calibration.variances.devices
@@ -86,7 +96,7 @@ class Predicted:
         return np.asarray(covariance)
 
 
-def predict(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: bool = False) -> Iterator[Predicted]:
+def predict(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: bool = False) -> Iterator[Prediction]:
     """Predict for all pairs of devices and tasks; batches of devices, in any order.
 
     With ``lend``, devices without rows get what likeness says, as they will once they are probed.
@@ -136,7 +146,7 @@ class Indices:
     variance: Floats
     measured: Flags
     factors: Floats
-    reference: Predicted
+    reference: Prediction
 
 
 def indices(calibration: Calibration, devices: Whole, tasks: Whole) -> Indices:
@@ -408,10 +418,10 @@ def average(indices: Indices, process: Process | None, devices: Whole, tasks: Wh
 
 @dataclass(frozen=True)
 class _BatchMeans:
-    """Devices of a batch with what their rows say of queried cells; fields as those of :class:`Predicted`."""
+    """Devices of a batch with what their rows say of queried cells; fields as those of :class:`Prediction`."""
 
     measured: Cells
-    held: Cells
+    cells: Cells
     factors: Floats
     shares: Floats
     rest: Floats
@@ -431,14 +441,14 @@ class _BatchMeans:
         return _BatchMeans(measured, target_cells, factors, own_shares, rest, mean)
 
 
-def _with_rows(calibration: Calibration, batch: int, which: Whole, tasks: Whole) -> Predicted:
+def _with_rows(calibration: Calibration, batch: int, which: Whole, tasks: Whole) -> Prediction:
     slopes, inverse = calibration.linear[batch].slopes[which], calibration.solved.inverses[batch][which]
     shares = -slopes[:, :, : calibration.number]
     variances = calibration.variances
     batch_means = _BatchMeans.at(calibration, batch, which, tasks)
     measured, target_cells, factors, own_shares = (
         batch_means.measured,
-        batch_means.held,
+        batch_means.cells,
         batch_means.factors,
         batch_means.shares,
     )
@@ -458,10 +468,10 @@ def _with_rows(calibration: Calibration, batch: int, which: Whole, tasks: Whole)
     known = np.isfinite(table)
     all_slopes[known] = 0.0
     mean, own = np.where(known, table, mean), np.where(known, 0.0, np.maximum(own, 0.0))
-    return Predicted(measured.device, mean, own, all_slopes, factors, target_cells, known, weights, covariances)
+    return Prediction(measured.device, mean, own, all_slopes, factors, target_cells, known, weights, covariances)
 
 
-def _without_rows(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: bool) -> Predicted:
+def _without_rows(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: bool) -> Prediction:
     target_cells = cells_at(calibration, devices, tasks)
     time, shares = target_cells.times(calibration.demands)
     likeness = calibration.likeness[devices]
@@ -476,7 +486,7 @@ def _without_rows(calibration: Calibration, devices: Whole, tasks: Whole, *, len
     slopes = _slopes(calibration, tasks, np.concatenate([-shares, phi], axis=2))
     empty = np.zeros((*target_cells.task.shape, 0))
     factors, known = np.zeros(target_cells.logs.shape), np.zeros(own.shape, dtype=bool)
-    return Predicted(devices, mean, own, slopes, factors, target_cells, known, empty, empty)
+    return Prediction(devices, mean, own, slopes, factors, target_cells, known, empty, empty)
 
 
 def _prior_variance(calibration: Calibration, target_cells: Cells, shares: Floats) -> Floats:

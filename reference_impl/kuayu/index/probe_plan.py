@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kuayu.index.calibration import Calibration
-from kuayu.index.capabilities import MAX_LOG
-from kuayu.index.observations import Flags, Floats, Whole, check_plan, contents
+from kuayu.index.observations import MAX_LOG, Flags, Floats, Whole, check_plan, contents
 from kuayu.index.prediction import KERNEL, Kernel, predict
 from kuayu.index.report import METHOD, USUAL_COVERAGE, Estimators, calibrated, quantile
 from kuayu_schemas.models import CorpusCell, PlannedProbe, ProbePlan, ProbePlanRequest

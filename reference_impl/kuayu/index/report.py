@@ -31,7 +31,7 @@ from pydantic import TypeAdapter
 from scipy.special import stdtrit
 
 from kuayu.index.calibration import Calibration, calibrate, cells
-from kuayu.index.capabilities import (
+from kuayu.index.observations import (
     MATRIX_TERM,
     MAX_AMOUNT,
     MAX_LOG,
@@ -44,10 +44,14 @@ from kuayu.index.capabilities import (
     VECTOR,
     VECTOR_TERM,
     Flags,
+    Floats,
+    Whole,
+    check_indices,
+    exchange_traffic,
+    observe,
     positive,
     raised,
 )
-from kuayu.index.observations import Floats, Whole, check_indices, exchange_traffic, observe
 from kuayu.index.prediction import KERNEL, Indices, Kernel, Process, average, cells_at, indices
 from kuayu_schemas.models import (
     ComputeIndex,
@@ -111,7 +115,7 @@ MAX_GROUP_DEVICES = 2**53 - 1
 
 
 @dataclass(frozen=True)
-class DeviceWorth:
+class DeviceValue:
     """What a device is worth for a task: index, its interval, and its power in watts where that is known."""
 
     value: float
@@ -138,15 +142,15 @@ class TaskScale:
 def group_indices(
     groups: Sequence[DeviceGroup],
     tasks: Sequence[str],
-    index_of: Callable[[str, str], DeviceWorth],
+    index_of: Callable[[str, str], DeviceValue],
     scales: Mapping[str, TaskScale],
 ) -> list[GroupIndex]:
     """Indices by group, then task; groups stand after those that they consist of."""
-    known: dict[tuple[str, str], _Whole] = {}
+    known: dict[tuple[str, str], _GroupTotal] = {}
     rows: list[GroupIndex] = []
     for group in groups:
         for task in tasks:
-            whole = known[group.id, task] = _put_together(group, task, index_of, known)
+            whole = known[group.id, task] = _total_of(group, task, index_of, known)
             rows.append(_group_index(group.id, task, whole, scales[task]))
     return rows
 
@@ -156,7 +160,7 @@ LEVER_FACTOR = 2.0
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """Explanations of B devices on Q tasks, as arrays.
 
     Attributes:
@@ -176,23 +180,23 @@ class Explained:
     levers: Floats
 
 
-def explain(calibration: Calibration, devices: Whole, tasks: Whole, indices: Indices) -> Explained:
+def explain(calibration: Calibration, devices: Whole, tasks: Whole, indices: Indices) -> Explanation:
     """Explain the indices of devices for tasks."""
     anchor = indices.reference
-    _, weights = anchor.held.times(calibration.demands, anchor.factors)
+    _, weights = anchor.cells.times(calibration.demands, anchor.factors)
     target_cells = cells_at(calibration, devices, tasks)
     factors = indices.factors[devices]
-    ratios = raised(target_cells.logs + factors - anchor.held.logs - anchor.factors)
+    ratios = raised(target_cells.logs + factors - anchor.cells.logs - anchor.factors)
     parts = weights / ratios
     total = parts.sum(axis=2, keepdims=True)
     value = raised(indices.mean[devices])
     residual = np.clip(value * total[..., 0], MIN_AMOUNT, MAX_AMOUNT)
     present = target_cells.present[0]
     levers = _levers(calibration, devices, tasks, indices)
-    return Explained(weights[0], ratios, parts / total, residual, present, levers)
+    return Explanation(weights[0], ratios, parts / total, residual, present, levers)
 
 
-def written(explained: Explained, device: int) -> list[dict[str, Any]]:
+def written(explained: Explanation, device: int) -> list[dict[str, Any]]:
     """Write the explanations of one device, task by task, as values of the model's classes."""
     weights, ratios = explained.weights.tolist(), explained.ratios[device].tolist()
     shares, levers = explained.shares[device].tolist(), explained.levers[device].tolist()
@@ -226,7 +230,7 @@ METHOD_VERSION = "2.0.0"
 METHOD = IndexMethod(name=METHOD_NAME, version=METHOD_VERSION)
 
 MAX_CALIBRATIONS = 8
-"""How many calibrations are kept."""
+"""How many calibrations are stored."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +247,7 @@ class Estimators:
         return self._processes.get(kernel)
 
 
-_kept: OrderedDict[tuple[bytes, str], Estimators] = OrderedDict()
+_calibrations: OrderedDict[tuple[bytes, str], Estimators] = OrderedDict()
 _lock = Lock()
 
 
@@ -251,30 +255,30 @@ def calibrated(corpus: Corpus, reference: str) -> Estimators:
     """Calibrate by a corpus whose names have been checked."""
     key = (sha256(corpus.model_dump_json().encode()).digest(), reference)
     with _lock:
-        cached = _kept.get(key)
+        cached = _calibrations.get(key)
         if cached is not None:
-            _kept.move_to_end(key)
+            _calibrations.move_to_end(key)
             return cached
     seen = observe(corpus)
     estimators = Estimators(calibrate(seen, seen.device_at[reference]))
     with _lock:
-        _kept[key] = estimators
-        while len(_kept) > MAX_CALIBRATIONS:
-            _kept.popitem(last=False)
+        _calibrations[key] = estimators
+        while len(_calibrations) > MAX_CALIBRATIONS:
+            _calibrations.popitem(last=False)
     return estimators
 
 
 def forget() -> None:
-    """Forget the calibrations that were kept, so that the next call is a cold one."""
+    """Forget the calibrations that are stored, so that the next call is a cold one."""
     with _lock:
-        _kept.clear()
+        _calibrations.clear()
 
 
 @dataclass(frozen=True)
 class _Answer:
     calibration: Calibration
     tasks: Whole
-    found: Indices
+    estimates: Indices
     value: Floats
     low: Floats
     high: Floats
@@ -311,7 +315,7 @@ class _Answer:
         tasks = _requested(request.tasks, [task.id for task in request.corpus.tasks])
         places = np.array([seen.device_at[name] for name in names], dtype=np.int64)
         wanted = bool(request.explain and names and tasks)
-        explained = explain(self.calibration, places, self.tasks, self.found) if wanted else None
+        explained = explain(self.calibration, places, self.tasks, self.estimates) if wanted else None
         probed = np.bincount(seen.device, minlength=len(seen.devices)) > 0
         rows: list[dict[str, Any]] = []
         for row, place in enumerate(places.tolist()):
@@ -325,7 +329,7 @@ class _Answer:
     ) -> Iterator[dict[str, Any]]:
         device = self.calibration.seen.devices[place]
         values, lows, highs = self.value[place].tolist(), self.low[place].tolist(), self.high[place].tolist()
-        measured = self.found.measured[place].tolist()
+        measured = self.estimates.measured[place].tolist()
         if place == self.calibration.reference:
             values = lows = highs = [1.0] * len(tasks)
         for position, task in enumerate(self.tasks.tolist()):
@@ -360,19 +364,19 @@ class _Answer:
         names = _requested(request.tasks, [task.id for task in request.corpus.tasks])
         column = {name: position for position, name in enumerate(names)}
 
-        def worth(device: str, task: str) -> DeviceWorth:
+        def value_of(device: str, task: str) -> DeviceValue:
             place, task_at = seen.device_at[device], column[task]
             value, low, high = (float(end[place, task_at]) for end in (self.value, self.low, self.high))
-            return DeviceWorth(value, low, high, self._power(place, seen.task_at[task]))
+            return DeviceValue(value, low, high, self._power(place, seen.task_at[task]))
 
         scales = {name: self._scale(seen.task_at[name], column[name]) for name in names}
-        return group_indices(request.groups, names, worth, scales)
+        return group_indices(request.groups, names, value_of, scales)
 
     def _scale(self, task: int, column: int) -> TaskScale:
         """Absolute figures of a task: throughput of the reference, and exchange as given or as measured."""
         seen = self.calibration.seen
         measured = bool((seen.task == task).any())
-        throughput = float(raised(self.found.reference.mean[0, column])) if measured else None
+        throughput = float(raised(self.estimates.reference.mean[0, column])) if measured else None
         exchange = seen.tasks[task].exchange
         if exchange is None:
             exchange = seen.exchange.get(task)
@@ -385,7 +389,7 @@ def _requested(names: Sequence[str] | None, everything: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Whole:
+class _GroupTotal:
     """A group so far: devices, sums, and seconds of exchange for each byte; None where a bandwidth is missing."""
 
     devices: int
@@ -393,12 +397,15 @@ class _Whole:
     low: float
     high: float
     power: float | None
-    wire: float | None
+    exchange: float | None
 
 
-def _put_together(
-    group: DeviceGroup, task: str, index_of: Callable[[str, str], DeviceWorth], known: Mapping[tuple[str, str], _Whole]
-) -> _Whole:
+def _total_of(
+    group: DeviceGroup,
+    task: str,
+    index_of: Callable[[str, str], DeviceValue],
+    known: Mapping[tuple[str, str], _GroupTotal],
+) -> _GroupTotal:
     members = [
         (
             member.count,
@@ -409,21 +416,21 @@ def _put_together(
         for member in group.members
     ]
     powers = [None if part.power is None else count * part.power for count, part in members]
-    wires = [part.wire for _, part in members]
+    exchanges = [part.exchange for _, part in members]
     number = sum(count for count, _ in members)
-    below = None if None in wires else max(exchange for exchange in wires if exchange is not None)
-    return _Whole(
+    below = None if None in exchanges else max(exchange for exchange in exchanges if exchange is not None)
+    return _GroupTotal(
         devices=min(sum(count * part.devices for count, part in members), MAX_GROUP_DEVICES),
         value=positive(sum(count * part.value for count, part in members)),
         low=min(sum(count * part.low for count, part in members), MAX_AMOUNT),
         high=min(sum(count * part.high for count, part in members), MAX_AMOUNT),
         power=None if None in powers else positive(sum(power for power in powers if power is not None)),
-        wire=_exchange_factor(number, group.scale_out_bandwidth, below),
+        exchange=_exchange_factor(number, group.scale_out_bandwidth, below),
     )
 
 
-def _single_device(device: DeviceWorth) -> _Whole:
-    return _Whole(1, device.value, device.low, device.high, device.power, 0.0)
+def _single_device(device: DeviceValue) -> _GroupTotal:
+    return _GroupTotal(1, device.value, device.low, device.high, device.power, 0.0)
 
 
 def _exchange_factor(members: int, bandwidth: float | None, below: float | None) -> float | None:
@@ -433,7 +440,7 @@ def _exchange_factor(members: int, bandwidth: float | None, below: float | None)
     return None if bandwidth is None else below + exchange_traffic(members) / bandwidth
 
 
-def _group_index(group: str, task: str, whole: _Whole, scale: TaskScale) -> GroupIndex:
+def _group_index(group: str, task: str, whole: _GroupTotal, scale: TaskScale) -> GroupIndex:
     efficiency = _efficiency(whole, scale)
     both = scale.power is not None and whole.power is not None
     per_watt = whole.value * scale.power / whole.power if both and scale.power and whole.power else None
@@ -450,11 +457,11 @@ def _group_index(group: str, task: str, whole: _Whole, scale: TaskScale) -> Grou
     )
 
 
-def _efficiency(whole: _Whole, scale: TaskScale) -> float | None:
-    if whole.wire is None or scale.throughput is None or scale.exchange is None:
+def _efficiency(whole: _GroupTotal, scale: TaskScale) -> float | None:
+    if whole.exchange is None or scale.throughput is None or scale.exchange is None:
         return None
     own = whole.devices / positive(whole.value * scale.throughput)
-    return own / (own + scale.exchange * whole.wire)
+    return own / (own + scale.exchange * whole.exchange)
 
 
 def _levers(calibration: Calibration, devices: Whole, tasks: Whole, indices: Indices) -> Floats:

@@ -8,7 +8,7 @@
    Devices are compared by the first number format of the profile's chain that they state, in this order of sources:
 
    - the sustained matrix throughput that was measured, where it was for every kind of the federation;
-   - the peak that is registered, else that of the data sheet in :mod:`kuayu.demand.accelerators`, else what was
+   - the peak that is registered, else that of the data sheet in :mod:`kuayu.demand.hardware`, else what was
      measured over the usual share of the peak that products reach;
    - nothing: a kind of which nothing is known counts as one reference device.
 
@@ -27,8 +27,7 @@ from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from kuayu.demand.accelerators import CATALOGUE
-from kuayu.demand.hardware import USUAL_SHARE, Hardware
+from kuayu.demand.hardware import CATALOGUE, USUAL_SHARE, Hardware
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

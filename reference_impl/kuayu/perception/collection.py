@@ -2,29 +2,61 @@
 
 Rules (clause on expositions):
 
-* gauge: field × factor; present: one where the field is not zero; state: what the map gives for the value, unknown
-  where it gives nothing.
-* increase and rate compare a series with its own previous value (:mod:`kuayu.perception.counters`). A series seen for
-  the first time, or not later than before, gives nothing, and no rate is taken over less than half a second.
-* Terms of the same subject are summed over series and over the fields of a row; states give the worst. A row whose
-  fields do not all give something gives nothing: a sum with a missing term is not the sum. Of several rows for one
-  measure the first that gives something counts.
-* A series that repeats another one counts once (:mod:`kuayu.perception.repetition`). Where a page shows the parts of a
-  device and not the whole, the parts are put together as the row says.
-* NaN is an absent value. A value that cannot be (:mod:`kuayu.perception.plausibility`) is refused with the measure that
-  it would have been part of, and with nothing else; nothing is ever compared with it.
+1. Gauge: field × factor; present: one where the field is not zero; state: what the map gives for the value, unknown
+   where it gives nothing.
+2. Increase and rate compare a series with its own previous value (:mod:`kuayu.perception.counters`). A series seen for
+   the first time, or not later than before, gives nothing, and no rate is taken over less than half a second.
+3. Terms of the same subject are summed over series and over the fields of a row; states give the worst. A row whose
+   fields do not all give something gives nothing: a sum with a missing term is not the sum. Of several rows for one
+   measure the first that gives something counts.
+4. NaN is an absent value. A value that cannot be (:mod:`kuayu.perception.plausibility`) is refused with the measure
+   that it would have been part of, and with nothing else; nothing is ever compared with it.
+5. A line that stands twice with the same value is one. Series that differ in nothing but who uses the device (the
+   register's ``sharing_labels``) repeat one sample. Where they differ in who uses it, other labels may be the user's as
+   well (labels of a pod), so that of these only the ones that name parts of the device tell samples apart. Labels that
+   name the piece of hardware (``identity_labels``) or the host (``host_labels``) tell none apart: a device is one
+   piece, and a node one host.
+6. Repetitions whose values differ contradict each other, and nothing is taken of them; a difference that is smaller
+   than the accuracy asked for is none, as where the value moved while the page was made.
+7. Where a page shows the parts of a device and not the whole, the parts are put together as the row says.
+8. A device is known by the labels that name its piece of hardware. Series of parts are asked only where the page does
+   not show the whole, and each part by itself: parts may have names of their own. Where no hardware is named, a device
+   is known by the host that its series name. One host may have two names, such as a short and a long one: what stands
+   behind the first dot of a name and the port count for nothing. Counters tell better than names whether two pages are
+   of one host, so that names count only where there are none.
+9. One name in place of another is a piece that was replaced or a host that was renamed. A name that comes back after
+   another one, both ways within ten minutes, or two names for one device on one page are two sources
+   (:func:`kuayu.perception.counters.sighting`).
+10. Where nothing of a page is used, its names tell why, looked for in this order: the names are right and the labels
+    are not; the names are those of another exporter of the register; they are those of one with other words before
+    them, or without the prefix that the map has, or in another case; they are of a program that the register does not
+    know.
+
+Sources:
+
+- Repetitions: NVIDIA/dcgm-exporter#582, #587 and pull request 432 (``KUBERNETES_VIRTUAL_GPUS``);
+  NVIDIA/k8s-device-plugin, "Shared access to GPUs" (time slicing); Prometheus, "Exposition formats" (each line has its
+  own name and labels).
+- Names of hardware and hosts: NVIDIA/dcgm-exporter README.md (``UUID``, ``Hostname``); Prometheus, "Jobs and instances"
+  (``instance`` is the host and port that was scraped).
+- Names of other programs: ROCm/device-metrics-exporter docs/configuration/configmap.md (``MetricsFieldPrefix``);
+  Cambricon/mlu-exporter README.md (``--metrics-prefix``); open-telemetry/opentelemetry-collector-contrib
+  receiver/dcgmreceiver/documentation.md (``gpu.dcgm.*``); utkuozdemir/nvidia_gpu_exporter README.md (``nvidia_smi_*``);
+  google/cadvisor docs/storage/prometheus.md (``container_*``).
 """
 
+import ipaddress
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Final
 from zlib import crc32
 
 from kuayu.perception import counters as counting
-from kuayu.perception import plausibility, repetition, sources
+from kuayu.perception import plausibility
 from kuayu.perception.aggregation import worst
-from kuayu.perception.counters import Counters, Step
+from kuayu.perception.counters import SMALL_COUNT, Counters, Step
 from kuayu.perception.exposition import Series
 from kuayu.perception.plausibility import UNLIMITED, DeviceLimits
 from kuayu_schemas.models import (
@@ -38,10 +70,155 @@ from kuayu_schemas.models import (
     Transform,
 )
 
-SHORTEST = 0.5
+NEAR = 0.02
+"""Relative difference up to which repetitions agree: the accuracy that the register asks for."""
+
+MIN_RATE_SECONDS = 0.5
 """Seconds below which no rate is taken: instants are known to some 10 ms, and a rate has to be right to 2 %."""
 
 _COUNTED = frozenset({Transform.rate, Transform.increase})
+
+STRANGERS: Final = {
+    "gpu_dcgm_": "the OpenTelemetry Collector's dcgmreceiver",
+    "nvidia_smi_": "nvidia_gpu_exporter",
+    "nvidia_gpu_": "a plain NVML exporter",
+    "container_": "cAdvisor",
+    "kube_": "kube-state-metrics",
+    "windows_": "windows_exporter",
+}
+"""Programs that the register has no map for, by how their names begin."""
+
+MIN_TAIL_CHARACTERS: Final = 6
+"""Characters that a field has to have for a name that ends in it to tell anything."""
+
+
+@dataclass(slots=True)
+class DistinctSeries:
+    """A series that repeats no other one.
+
+    Attributes:
+        series: The first of those that say the same.
+        key: What it is told from others by, page after page.
+        values: Its value and those of its repetitions, each once.
+        contradicts: Whether these are further apart than the accuracy and the step of the field allow.
+    """
+
+    series: Series
+    key: str
+    values: list[float]
+    contradicts: bool = False
+
+
+def distinct_series(
+    page: Iterable[Series], exporter: Exporter, steps: Mapping[str, float], telling: Collection[str]
+) -> list[DistinctSeries]:
+    """Series of one instant, each once, in order.
+
+    Args:
+        page: Series, all of them with a value.
+        exporter: Whose page it is.
+        steps: Least step of each field, in its own unit.
+        telling: Labels that the map asks about.
+    """
+    series = list(page)
+    sharing = frozenset(exporter.sharing_labels or ())
+    ignored = sharing.union(exporter.identity_labels or (), exporter.host_labels or ())
+    label = exporter.device_label or ""
+    shared = {(entry.name, entry.labels.get(label)) for entry in series if any(map(entry.labels.get, sharing))}
+    parts = frozenset(exporter.part_labels or ()).union(telling, [label])
+    by_key: dict[str, DistinctSeries] = {}
+    for entry in series:
+        in_part = bool(label) and (entry.name, entry.labels.get(label)) in shared
+        key = _series_key(entry, parts if in_part else entry.labels.keys() - ignored)
+        first = by_key.setdefault(key, DistinctSeries(entry, key, [entry.value]))
+        if entry.value not in first.values:
+            first.values.append(entry.value)
+            step = steps.get(entry.name, 0.0)
+            first.contradicts |= not math.isclose(first.series.value, entry.value, rel_tol=NEAR, abs_tol=step)
+    return list(by_key.values())
+
+
+def _series_key(series: Series, labels_kept: Iterable[str]) -> str:
+    """Name of a series: metric and labels, in an order that does not depend on the page."""
+    labels = sorted((label, series.labels[label]) for label in labels_kept if label in series.labels)
+    return series.name + "".join(f"\x1f{label}\x1f{value}" for label, value in labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a page says of who stands behind a device.
+
+    Attributes:
+        key: What it is remembered under.
+        subject: Whom it is about, for people.
+        names: Names that the page has for it, sorted; more than one where it contradicts itself.
+    """
+
+    key: str
+    subject: str
+    names: tuple[str, ...]
+
+
+def sources_of(page: Iterable[Series], exporter: Exporter, counts: Callable[[Series], bool]) -> list[Source]:
+    """Who stands behind each device that a page of one instant is about.
+
+    Args:
+        page: Series, all of them with a value.
+        exporter: Whose page it is.
+        counts: Whether a series is a counter that the map takes.
+    """
+    series = list(page)
+    label = exporter.device_label or ""
+    hardware = _hardware_names(series, exporter, label)
+    result = [
+        Source(f"\x1eidentity\x1f{key}", f"the hardware behind device {device}", tuple(sorted(names)))
+        for (device, key), names in hardware.items()
+    ]
+    known = {device for device, _ in hardware}
+    counting = {entry.labels.get(label) for entry in series if counts(entry) and entry.value >= SMALL_COUNT}
+    hosts: dict[str | None, set[str]] = {}
+    for entry in series:
+        device = entry.labels.get(label)
+        host = _first_label(entry, exporter.host_labels or ())
+        if host and device not in known and device not in counting:
+            hosts.setdefault(device, set()).add(_short_host(host))
+    for device, names in hosts.items():
+        subject = "the host" if device is None else f"the host behind device {device}"
+        result.append(Source(f"\x1ehost\x1f{device or ''}", subject, tuple(sorted(names))))
+    return result
+
+
+def _hardware_names(series: Collection[Series], exporter: Exporter, label: str) -> dict[tuple[str, str], set[str]]:
+    """Names of the pieces behind each device, of wholes where there are any; by device and key."""
+    wholes: dict[tuple[str, str], set[str]] = {}
+    parts: dict[tuple[str, str], set[str]] = {}
+    for entry in series:
+        identity = "\x1f".join(filter(None, map(entry.labels.get, exporter.identity_labels or ())))
+        if not identity or label not in entry.labels:
+            continue
+        device = entry.labels[label]
+        part = "\x1f".join(filter(None, map(entry.labels.get, exporter.part_labels or ())))
+        if part:
+            parts.setdefault((device, f"{device}\x1f{part}"), set()).add(identity)
+        else:
+            wholes.setdefault((device, device), set()).add(identity)
+    shown = {device for device, _ in wholes}
+    return wholes | {key: names for key, names in parts.items() if key[0] not in shown}
+
+
+def _first_label(series: Series, labels: Iterable[str]) -> str:
+    return next((series.labels[label] for label in labels if series.labels.get(label)), "")
+
+
+def _short_host(host: str) -> str:
+    """A host's name without port and domain; an address without its port."""
+    bare = host.casefold()
+    if bare.count(":") == 1:
+        bare = bare.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(bare.strip("[]")))
+    except ValueError:
+        return bare.partition(".")[0]
 
 
 class UnknownExporterError(LookupError):
@@ -142,7 +319,7 @@ class _Cell:
         terms = self.numbers.setdefault(name, [])
         if not self.same or not terms:
             terms.append(term)
-        elif not math.isclose(terms[0], term, rel_tol=repetition.NEAR):
+        elif not math.isclose(terms[0], term, rel_tol=NEAR):
             self.contradict(name, f"{name} of the parts should be that of the whole, and differs between them")
 
     def refuse(self, name: str, reason: str) -> None:
@@ -241,7 +418,7 @@ class CollectionMap:
         used = sum(any(self._takers(series)) for series in page if series.name in self._rows)
         for instant, together in sorted(instants.items()):
             work.see(together, instant, self._is_counted)
-            for distinct in repetition.distinct(together, self.exporter, self._steps, self._telling):
+            for distinct in distinct_series(together, self.exporter, self._steps, self._telling):
                 wholes, parts = self._takers(distinct.series)
                 if wholes or parts:
                     work.take(distinct, instant, wholes, parts)
@@ -288,7 +465,7 @@ class _Work:
 
     def see(self, page: Iterable[Series], instant: int, counts: Callable[[Series], bool]) -> None:
         """Look at which pieces of hardware the devices of one instant are, and of which host."""
-        for who in sources.sources_of(page, self._exporter, counts):
+        for who in sources_of(page, self._exporter, counts):
             first = who.names[0]
             known = counting.sighting(self._previous.get(who.key), instant, float(crc32(first.encode())))
             self.counters[who.key] = known
@@ -297,7 +474,7 @@ class _Work:
             elif known.alternates:
                 self.alternating[f"{who.subject} (now {first!r})"] = known.returned
 
-    def take(self, distinct: repetition.Distinct, instant: int, wholes: Sequence[_Row], parts: Sequence[_Row]) -> None:
+    def take(self, distinct: DistinctSeries, instant: int, wholes: Sequence[_Row], parts: Sequence[_Row]) -> None:
         """Take a series for the rows that it is a term of."""
         series = distinct.series
         blank = plausibility.is_blank(self._exporter, series.value)
@@ -317,12 +494,12 @@ class _Work:
         ]
         return [reading for reading in by_instant if reading.measures or reading.refused]
 
-    def _step(self, distinct: repetition.Distinct, instant: int, rows: Sequence[_Row]) -> Step | None:
+    def _step(self, distinct: DistinctSeries, instant: int, rows: Sequence[_Row]) -> Step | None:
         transforms = {row.entry.transform for row in rows}
         if transforms.isdisjoint(_COUNTED):
             return None
         series, key = distinct.series, distinct.key
-        shortest = SHORTEST if Transform.rate in transforms else 0.0
+        shortest = MIN_RATE_SECONDS if Transform.rate in transforms else 0.0
         # As for pages: what stands twice on one is compared with the page before, and the newest is remembered.
         step = counting.step(self._previous.get(key), instant, series.value, series.began, shortest)
         self.counters[key] = step.known
@@ -333,7 +510,7 @@ class _Work:
         return step
 
     def _add(
-        self, row: _Row, distinct: repetition.Distinct, instant: int, step: Step | None, *, blank: bool, part: bool
+        self, row: _Row, distinct: DistinctSeries, instant: int, step: Step | None, *, blank: bool, part: bool
     ) -> None:
         series, entry = distinct.series, row.entry
         device = None
@@ -404,3 +581,71 @@ def _reading(
             fields = " + ".join(cell.row.entry.fields)
             refused[measure.name] = cell.refusal(f"{fields} gives {value:.6g} {measure.unit}, which {why}")
     return Reading(device, instant, measures, tuple(refused.values()))
+
+
+def why_unused(page: Collection[Series], exporter: CollectionMap, register: IndicatorRegister) -> str:
+    """Say why the map of an exporter takes none of the series of a page, and what may help."""
+    mine = exporter.exporter.id
+    if not page:
+        return "the page has no series"
+    named = [series for series in page if series.name in exporter.fields]
+    if named:
+        return f"no series has the labels that the map of {mine} asks for: {_labels_wanted(named[0], exporter)}"
+    names = {series.name for series in page}
+    summary = f"no series of the page is in the map of {mine} ({len(names)} names, such as {min(names)[:80]!r})"
+    fields = {exporter.id: _fields_of(register, exporter.id) for exporter in register.exporters}
+    guess = _guess_exporter(names, mine, fields)
+    return f"{summary}; {guess}" if guess else summary
+
+
+def _labels_wanted(series: Series, exporter: CollectionMap) -> str:
+    label = exporter.exporter.device_label
+    if label is not None and label not in series.labels:
+        return f"{series.name} has no label {label!r}, which names the device"
+    wanted = exporter.wanted(series.name)
+    return f"{series.name} is asked for with " + " or ".join(
+        ", ".join(f"{match}={value!r}" for match, value in pairs) for pairs in wanted[:3]
+    )
+
+
+def _guess_exporter(names: Collection[str], mine: str, fields: Mapping[str, set[str]]) -> str:
+    shared = {exporter: len(fields_of.intersection(names)) for exporter, fields_of in fields.items()}
+    other = max(shared, key=shared.__getitem__)
+    if shared[other]:
+        return f"they look like those of {other}: name it in the parameter exporter"
+    for form, tell in ((str.lower, _in_another_case), (str, _with_prefix)):
+        alike = {form(name) for name in names}
+        for exporter in sorted(fields, key=lambda field: field != mine):
+            word = tell(alike, fields[exporter])
+            if word is not None:
+                return f"they look like those of {exporter} {word}"
+    for beginning, program in STRANGERS.items():
+        if any(name.lower().startswith(beginning) for name in names):
+            return f"they look like those of {program}, which has no map: send the page of an exporter that has one"
+    return ""
+
+
+def _in_another_case(lowered: Collection[str], fields: Iterable[str]) -> str | None:
+    return "in another case" if any(field.lower() in lowered for field in fields) else None
+
+
+def _with_prefix(names: Collection[str], fields: Iterable[str]) -> str | None:
+    for name_in_map in fields:
+        for name in names:
+            if name.endswith(f"_{name_in_map}") and len(name_in_map) >= MIN_TAIL_CHARACTERS:
+                prefix = name.removesuffix(name_in_map)
+                return f"with the prefix {prefix!r}, which the map does not have: publish them without"
+            if name_in_map.endswith(f"_{name}") and len(name) >= MIN_TAIL_CHARACTERS:
+                return f"without the prefix {name_in_map.removesuffix(name)!r}, which the map has: publish them with it"
+    return None
+
+
+def _fields_of(register: IndicatorRegister, exporter: str) -> set[str]:
+    return {
+        name
+        for indicator in register.indicators
+        for measure in indicator.measures
+        for entry in measure.collection or ()
+        if entry.exporter == exporter
+        for name in entry.fields
+    }

@@ -49,7 +49,7 @@ FIRST_LEAP = 10.0
 MEMORY = 600_000
 """Milliseconds for which earlier values are kept, and after which sources that alternated no longer count as two."""
 
-MOST_EARLIER = 3
+MAX_EARLIER = 3
 """Earlier values that are kept."""
 
 SAME_START = 1000
@@ -150,7 +150,7 @@ def step(known: Known | None, instant: int, value: float, began: int | None = No
     seconds = (instant - known.instant) / 1000
     if seconds <= 0 or seconds < shortest:
         return Step(known)
-    known = _without_what_is_old(known, instant)
+    known = _recent(known, instant)
     if began is not None and known.began is not None and abs(began - known.began) > SAME_START:
         return _begun_anew(known, instant, value, began, seconds)
     earlier = _earlier(known, value, seconds)
@@ -164,12 +164,12 @@ def step(known: Known | None, instant: int, value: float, began: int | None = No
         leapt = value > times * known.value or (bool(known.pace) and pace > times * (known.pace or 0.0))
         ahead = tuple(point for point in known.earlier if not known.value <= point[1] <= value)
         now = replace(now, pace=pace, earlier=_noted(known) if leapt else ahead)
-        return _told(now, gain, seconds)
+        return _step_after(now, gain, seconds)
     if began is not None and known.began is not None:
         return Step(now)
     if slipped(known.value, value):
         return Step(now)
-    return _told(replace(now, earlier=_noted(known)), value, seconds)
+    return _step_after(replace(now, earlier=_noted(known)), value, seconds)
 
 
 def slipped(before: float, after: float) -> bool:
@@ -189,7 +189,7 @@ def sighting(known: Known | None, instant: int, identity: float) -> Known:
         return Known(instant, identity)
     if instant <= known.instant:
         return known
-    known = _without_what_is_old(known, instant)
+    known = _recent(known, instant)
     if identity == known.value:
         return replace(known, instant=instant)
     again = any(value_then == identity for _, value_then in known.earlier)
@@ -198,7 +198,7 @@ def sighting(known: Known | None, instant: int, identity: float) -> Known:
     return _back(now, known, instant, rose=identity > known.value) if again else now
 
 
-def _told(now: Known, amount: float, seconds: float) -> Step:
+def _step_after(now: Known, amount: float, seconds: float) -> Step:
     return Step(now) if now.alternates else Step(now, amount, seconds)
 
 
@@ -214,7 +214,7 @@ def _begun_anew(known: Known, instant: int, value: float, began: int, seconds: f
         now = _back(now, known, instant, rose=began > known.began)
     if began < known.began or began >= instant:
         return Step(now, returned=overlaps)
-    return replace(_told(now, value, seconds), returned=overlaps)
+    return replace(_step_after(now, value, seconds), returned=overlaps)
 
 
 def _returned(known: Known, instant: int, value: float, began: int | None, earlier: Point) -> Step:
@@ -252,10 +252,10 @@ def _back(now: Known, known: Known, instant: int, *, rose: bool) -> Known:
 
 
 def _noted(known: Known) -> tuple[Point, ...]:
-    return ((known.instant, known.value), *known.earlier)[:MOST_EARLIER]
+    return ((known.instant, known.value), *known.earlier)[:MAX_EARLIER]
 
 
-def _without_what_is_old(known: Known, instant: int) -> Known:
+def _recent(known: Known, instant: int) -> Known:
     earlier = tuple(point for point in known.earlier if instant - point[0] <= MEMORY)
     if known.rises + known.falls > 0 and instant - known.returned > MEMORY:
         return replace(known, earlier=earlier, rises=0, falls=0)

@@ -14,7 +14,7 @@ class UnknownIdentifierError(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolution:
     """What an identifier leads to; every list is sorted and without repetition.
 
     Attributes:
@@ -44,7 +44,7 @@ def misplaced_members(urn: str, members: Sequence[str]) -> list[int]:
     return [position for position, member in enumerate(members) if tier_of(member) != below]
 
 
-def resolve(urn: str, members: Mapping[str, Sequence[str]], nodes: Mapping[str, Iterable[str]]) -> Resolved:
+def resolve(urn: str, members: Mapping[str, Sequence[str]], nodes: Mapping[str, Iterable[str]]) -> Resolution:
     """Resolve an identifier.
 
     Args:
@@ -69,7 +69,7 @@ def resolve(urn: str, members: Mapping[str, Sequence[str]], nodes: Mapping[str, 
             families = holders
     below = {urn} if tier == "node" else {member for family in families for member in members.get(family, ())}
     unregistered = {family for family in families if family not in members}
-    return Resolved(
+    return Resolution(
         tier=tier,
         services=sorted(services),
         families=sorted(families),

@@ -1,16 +1,27 @@
-"""OTLP metrics → the series that an exporter's page with the same readings has, node by node.
+"""OTLP metrics → the series that an exporter's page with the same values has, node by node.
 
-Of gauges and of cumulative sums each data point is a series with its instant; what the collection map does not take is
-left out here already, so that only points that could lead to a sample are ever counted. Delta sums, and points for
-which no value was recorded, are left out.
+1. Of gauges and of cumulative sums each data point is a series with its instant; what the collection map does not take
+   is left out here already, so that only points that could lead to a sample are ever counted. Delta sums, and points
+   for which no value was recorded, are left out.
+2. Names, units and attributes become names and labels of the Prometheus text format. That a gauge of unit 1 ends in
+   ``_ratio`` is what prometheus/otlptranslator 1.0 does and what the collection map goes by.
+3. How many parts a request has is counted before anything is made of them. A part takes two bytes as it is sent, fifty
+   times as much once it is parsed and a thousand times as much work, so that the size of a body bounds nothing.
 
-Source: OpenTelemetry protocol (opentelemetry-proto 1.9), metrics.proto and metrics_service.proto; "OTLP/HTTP", binary
-and JSON encoding; the standard's clause on OpenTelemetry.
+Sources: OpenTelemetry protocol (opentelemetry-proto 1.9), metrics.proto and metrics_service.proto; "OTLP/HTTP", binary
+and JSON encoding; OpenTelemetry specification 1.60, "Prometheus and OpenMetrics Compatibility", sections *Metric
+Metadata*, *Instrumentation Scope* and *Metric Attributes*, and "Common specification concepts", *AnyValue
+representation for non-OTLP protocols*; Protocol Buffers, "Encoding" (a field is a tag, number and wire type in one
+varint, and a value); the standard's clause on OpenTelemetry.
 """
 
+import base64
+import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from google.protobuf import json_format
@@ -20,7 +31,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
 )
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     AGGREGATION_TEMPORALITY_CUMULATIVE,
     DataPointFlags,
@@ -33,9 +44,44 @@ from typing_extensions import override
 from kuayu.perception.collection import CollectionMap, Conversion
 from kuayu.perception.counters import Counters
 from kuayu.perception.exposition import Series
-from kuayu.perception.otel_names import labels, metric_name, texts
 from kuayu.perception.plausibility import DeviceLimits
 from kuayu_schemas.models import IndicatorRegister, SubjectKind
+
+_UNIT_WORDS = {
+    "d": "days",
+    "h": "hours",
+    "min": "minutes",
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+    "By": "bytes",
+    "KiBy": "kibibytes",
+    "MiBy": "mebibytes",
+    "GiBy": "gibibytes",
+    "TiBy": "tebibytes",
+    "kBy": "kilobytes",
+    "MBy": "megabytes",
+    "GBy": "gigabytes",
+    "TBy": "terabytes",
+    "m": "meters",
+    "V": "volts",
+    "A": "amperes",
+    "J": "joules",
+    "W": "watts",
+    "g": "grams",
+    "Cel": "celsius",
+    "Hz": "hertz",
+    "%": "percent",
+}
+"""Units that have a word of their own, in the code of UCUM."""
+
+_WORDS_AFTER_PER = {"s": "second", "min": "minute", "h": "hour", "d": "day"}
+"""Words after *per*."""
+
+_IN_BRACES = re.compile(r"\{[^}]*\}")
+_OTHER = re.compile(r"[^a-zA-Z0-9:]+")
+_OTHER_IN_LABEL = re.compile(r"[^a-zA-Z0-9]+")
 
 EXPORTER = "otel-hw"
 """Exporter of the collection map whose names the metrics get."""
@@ -46,11 +92,168 @@ PROTOBUF, JSON = "application/x-protobuf", "application/json"
 NODE_ATTRIBUTES = ("kuayu.node", "host.name")
 """Resource attributes that name the node; the first that is there counts."""
 
-MOST_UNUSED = 100
+MAX_UNUSED_POINTS = 100
 """Points that are kept to tell why none is used."""
 
 _NANOSECONDS = 1_000_000
 """In a millisecond."""
+
+
+def exceeds(request: ExportMetricsServiceRequest, limit: int) -> bool:
+    """Whether a request has more resources, scopes, metrics, points and attributes than ``limit`` in all."""
+    return any(total > limit for total in accumulate(_part_counts(request)))
+
+
+def wire_exceeds(body: bytes, limit: int) -> bool:  # noqa: C901 - one case for each wire type
+    """Whether a request on the wire has more fields, in itself and in the messages in it, than ``limit``.
+
+    No more than that are looked at, nothing is copied, and what is no message of the protocol is left to the parser.
+    """
+    if len(body) < 2 * limit:
+        return False
+    inside: list[tuple[int, int, Descriptor]] = [(0, len(body), ExportMetricsServiceRequest.DESCRIPTOR)]
+    total = 0
+    try:
+        while inside:
+            position, end, kind = inside.pop()
+            fields = kind.fields_by_number
+            while position < end:
+                total += 1
+                if total > limit:
+                    return True
+                tag, position = _varint(body, position)
+                match tag & 7:
+                    case 0:
+                        _, position = _varint(body, position)
+                    case 1:
+                        position += 8
+                    case 2:
+                        length, position = _varint(body, position)
+                        field = fields.get(tag >> 3)
+                        if field is not None and field.message_type is not None:
+                            inside.append((position, min(position + length, end), field.message_type))
+                        position += length
+                    case 5:
+                        position += 4
+                    case _:
+                        return False
+    except IndexError:
+        return False
+    return False
+
+
+def _varint(body: bytes, position: int) -> tuple[int, int]:
+    """A number of 64 bits at most, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = body[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80 or shift > 63:  # noqa: PLR2004 - the bit that says that more follows; the widest number
+            return value, position
+        shift += 7
+
+
+def json_exceeds(value: Any, limit: int) -> bool:
+    """Whether a value of JSON has more members of objects and items of lists than ``limit`` in all."""
+    inside = [value]
+    total = 0
+    while inside and total <= limit:
+        item = inside.pop()
+        if isinstance(item, dict | list):
+            total += len(item)
+            if total <= limit:
+                inside += item.values() if isinstance(item, dict) else item
+    return total > limit
+
+
+def _part_counts(request: ExportMetricsServiceRequest) -> Iterator[int]:
+    yield len(request.resource_metrics)
+    for resource in request.resource_metrics:
+        yield len(resource.resource.attributes) + len(resource.scope_metrics)
+        for scope in resource.scope_metrics:
+            yield len(scope.scope.attributes) + len(scope.metrics)
+            for metric in scope.metrics:
+                kind = metric.WhichOneof("data")
+                points = () if kind is None else getattr(metric, kind).data_points
+                yield len(points)
+                yield from (len(point.attributes) for point in points)
+
+
+def metric_name(name: str, unit: str, *, monotonic: bool = False, gauge: bool = False) -> str:
+    """Name of a metric as it stands on a page.
+
+    Args:
+        name: Name of the metric.
+        unit: Its unit, in the code of UCUM.
+        monotonic: Whether it is a monotonic sum.
+        gauge: Whether it is a gauge.
+    """
+    whole = _OTHER.sub("_", name).strip("_")
+    if monotonic:
+        whole = whole.removesuffix("_total")
+    word = "ratio" if gauge and unit == "1" else unit_word(unit)
+    if word and whole != word and not whole.endswith(f"_{word}"):
+        whole = f"{whole}_{word}"
+    if monotonic:
+        whole = f"{whole}_total"
+    return f"_{whole}" if whole[:1].isdigit() else whole
+
+
+def unit_word(unit: str) -> str:
+    """What a unit adds to a name: ``By`` bytes, ``By/s`` bytes_per_second, ``1`` and ``{packet}`` nothing."""
+    above, slash, below = _IN_BRACES.sub("", unit).partition("/")
+    above, below = above.strip(), below.strip()
+    words = "" if above == "1" else _UNIT_WORDS.get(above, above)
+    if slash and below:
+        words = f"{words}_per_{_WORDS_AFTER_PER.get(below, below)}"
+    return _OTHER.sub("_", words).strip("_")
+
+
+def label_name(key: str) -> str:
+    """Name of an attribute as a label."""
+    name = _OTHER_IN_LABEL.sub("_", key)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def labels(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Attributes as labels; values of attributes that get one name stand together, in order of their keys."""
+    values_of: dict[str, list[str]] = {}
+    for key, value in sorted(attributes):
+        values_of.setdefault(label_name(key), []).append(value)
+    return {name: ";".join(values) for name, values in values_of.items()}
+
+
+def texts(attributes: Iterable[KeyValue]) -> dict[str, str]:
+    """Attributes by key, their values as text."""
+    return {attribute.key: text_of(attribute.value) for attribute in attributes}
+
+
+def text_of(value: AnyValue) -> str:
+    """Value of an attribute as text: a string as it is, nothing as the empty string, all else as JSON."""
+    plain = _plain_value(value)
+    if plain is None:
+        return ""
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain_value(value: AnyValue) -> Any:
+    match value.WhichOneof("value"):
+        case "string_value":
+            return value.string_value
+        case "bool_value":
+            return value.bool_value
+        case "int_value":
+            return value.int_value
+        case "double_value":
+            return value.double_value
+        case "bytes_value":
+            return base64.b64encode(value.bytes_value).decode("ascii")
+        case "array_value":
+            return [_plain_value(item) for item in value.array_value.values]
+        case "kvlist_value":
+            return {item.key: _plain_value(item.value) for item in value.kvlist_value.values}
+    return None
 
 
 class MalformedMetricsError(ValueError):
@@ -179,7 +382,7 @@ class MetricsMap(CollectionMap):
                 for metric in scope.metrics:
                     name, points = _points(metric)
                     if name not in self._rows:
-                        if len(unused) < MOST_UNUSED and any(True for _ in points):
+                        if len(unused) < MAX_UNUSED_POINTS and any(True for _ in points):
                             unused.append(Series(name, {}, 0.0, None))
                         continue
                     cumulative = metric.WhichOneof("data") == "sum"
@@ -188,7 +391,7 @@ class MetricsMap(CollectionMap):
                     for series in read:
                         if self.subjects(series):
                             matched.append(series)
-                        elif len(unused) < MOST_UNUSED:
+                        elif len(unused) < MAX_UNUSED_POINTS:
                             unused.append(series)
                     if _is_left_out(metric):
                         left_out += len(matched)

@@ -1,21 +1,33 @@
-"""Values that cannot be: what exporters write where they have nothing, and more than there can be.
+"""What cannot be taken: instants of clocks that are off, and values that cannot be.
 
-* A blank is the largest or smallest number of an integer or floating type of 32 or 64 bits, or one that the register
-  names for the exporter. It is compared with the field as it stands on the page, before the factor.
-* A ceiling of the register bounds what one series of a device or node gives.
-* What a device was registered with bounds what is measured of it. Registered figures are those of data sheets:
-  capacities are often given in GB where the driver counts GiB (7.4 % more), and power limits are exceeded for moments.
+1. Where a sender's clock is off by more than :data:`TOLERATED_OFFSET`, its instants are corrected; observed and
+   received instants are both kept. An instant may lie little ahead of its receipt, and no further back than samples are
+   kept.
+2. A blank is what exporters write where they have nothing: the largest or smallest number of an integer or floating
+   type of 32 or 64 bits, or one that the register names for the exporter. It is compared with the field as it stands on
+   the page, before the factor.
+3. A ceiling of the register bounds what one series of a device or node gives.
+4. What a device was registered with bounds what is measured of it. Registered figures are those of data sheets:
+   capacities are often given in GB where the driver counts GiB (7.4 % more), and power limits are exceeded for moments.
 
-Sources: NVIDIA DCGM ``dcgm_structs.h`` (``DCGM_INT32_BLANK`` 0x7ffffff0, ``DCGM_INT64_BLANK`` 0x7ffffffffffffff0,
-``DCGM_FP64_BLANK`` 140737488355328.0, each with four more kinds); NVIDIA/dcgm-exporter#418 and NVIDIA/DCGM#199
-(4294967295 now and then); ROCm amdsmi, which fills what a device lacks with the largest number of the field's type.
+Sources: the standard's rule on time; NVIDIA DCGM ``dcgm_structs.h`` (``DCGM_INT32_BLANK`` 0x7ffffff0,
+``DCGM_INT64_BLANK`` 0x7ffffffffffffff0, ``DCGM_FP64_BLANK`` 140737488355328.0, each with four more kinds);
+NVIDIA/dcgm-exporter#418 and NVIDIA/DCGM#199 (4294967295 now and then); ROCm amdsmi, which fills what a device lacks
+with the largest number of the field's type.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kuayu_schemas.models import Exporter, Measure
+
+TOLERATED_OFFSET = 2_000
+"""Milliseconds by which a sender's clock may be off before its instants are corrected."""
+
+TOLERATED_FUTURE = 60_000
+"""Milliseconds by which an instant may lie ahead of its receipt."""
 
 BLANKS = frozenset(
     {
@@ -40,6 +52,35 @@ POWER_MARGIN = 2.0
 """Times the registered power limit that is still taken as measured."""
 
 
+class TimeFault(StrEnum):
+    """Why an instant cannot be taken; the values are names of problem types."""
+
+    clock_skew = "clock-skew"
+    too_old = "too-old"
+
+
+def clock_offset(sent: int | None, received: int) -> int:
+    """Milliseconds to add to every instant of a sender whose clock showed ``sent`` when it was ``received`` here."""
+    if sent is None or abs(received - sent) <= TOLERATED_OFFSET:
+        return 0
+    return received - sent
+
+
+def time_fault(observed: int, received: int, retention: int) -> TimeFault | None:
+    """Tell why an instant cannot be taken, or None where it can.
+
+    Args:
+        observed: The instant after correction, in milliseconds.
+        received: When it was received, in milliseconds.
+        retention: How long samples are kept, in milliseconds.
+    """
+    if observed > received + TOLERATED_FUTURE:
+        return TimeFault.clock_skew
+    if observed < received - retention:
+        return TimeFault.too_old
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a device was registered with, in By and W; None where the registration does not say."""
@@ -47,7 +88,7 @@ class Limits:
     memory_capacity: float | None = None
     power_limit: float | None = None
 
-    def most(self, measure: str) -> float | None:
+    def largest(self, measure: str) -> float | None:
         """The largest value of a measure that the device can have, by its registration."""
         if measure in {"accelerator_memory_capacity", "accelerator_memory_used"} and self.memory_capacity:
             return CAPACITY_MARGIN * self.memory_capacity
@@ -82,7 +123,7 @@ def excess(measure: Measure, value: float, limits: Limits = UNLIMITED) -> str | 
         return f"is below {measure.minimum:g}, the least of the register"
     if measure.maximum is not None and value > measure.maximum:
         return f"is above {measure.maximum:g}, the most of the register"
-    most = limits.most(measure.name)
-    if most is not None and value > most:
-        return f"is above {most:g}, more than the device was registered with"
+    largest = limits.largest(measure.name)
+    if largest is not None and value > largest:
+        return f"is above {largest:g}, more than the device was registered with"
     return None

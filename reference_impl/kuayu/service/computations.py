@@ -5,11 +5,11 @@
 3. Demands of trainings, layouts and sizes of tasks.
 4. Forecasts, phases, waveforms, peaks and reservations.
 5. Shard plans and choices of collectives. How much is answered at once is limited by
-   :mod:`kuayu.resilience.transfers.transfer_validation`.
+   :mod:`kuayu.resilience.shard_planner` and :mod:`kuayu.resilience.collectives`.
 6. Backup plans and failover plans. How much is answered at once is limited by
-   :mod:`kuayu.resilience.recovery.recovery_validation`.
+   :mod:`kuayu.resilience.recovery_validation`.
 7. Adjustments of running jobs. How much is answered at once is limited by
-   :mod:`kuayu.resilience.adjustment.adjustment_planner`.
+   :mod:`kuayu.resilience.adjustment_planner`.
 8. A pass of the control loop, from the bytes of a snapshot to the steps that follow.
 9. What the schema has judged stays what JSON made of it, and no objects are made; the processes of
    :mod:`kuayu.service.worker_pool` run all of it.
@@ -230,7 +230,7 @@ DEMAND_REQUESTS = ("TrainingDemandRequest", "LayoutRequest", "SizingRequest")
 
 def warm_demands() -> None:
     """Load what the first request will need: the algorithms and the validators."""
-    from kuayu.demand import demand_report, layout_ranks, sizing  # noqa: F401
+    from kuayu.demand import demand_report, search, sizing  # noqa: F401
 
     for name in DEMAND_REQUESTS:
         schema.is_valid(name, {})
@@ -258,11 +258,11 @@ def rank_layouts(body: bytes) -> Decided:
     """Answer a request for layouts, class LayoutRequest."""
 
     def decide() -> Decided:
-        from kuayu.demand import layout_ranks
+        from kuayu.demand import search
 
         request = bodies.parse(body, "LayoutRequest")
         _check_trainings(request, 1)
-        return Decided(200, orjson.dumps(layout_ranks.rank(request)))
+        return Decided(200, orjson.dumps(search.rank(request)))
 
     return or_problem(decide)
 
@@ -447,8 +447,8 @@ TRANSFER_REQUESTS = ("ShardPlanRequest", "CollectiveRequest")
 
 def warm_transfers() -> None:
     """Load what the first request will need: the algorithms and the validators."""
-    for part in ("shard_planner", "collective_selector"):
-        import_module(f"kuayu.resilience.transfers.{part}")
+    for part in ("shard_planner", "collectives"):
+        import_module(f"kuayu.resilience.{part}")
     for name in TRANSFER_REQUESTS:
         schema.is_valid(name, {})
 
@@ -457,7 +457,7 @@ def plan_shards(body: bytes) -> Decided:
     """Answer a request for a shard plan."""
 
     def answer(request: "documents.ShardPlanRequest") -> "documents.ShardPlan":
-        from kuayu.resilience.transfers.shard_planner import shard_plan
+        from kuayu.resilience.shard_planner import shard_plan
 
         return shard_plan(request)
 
@@ -468,7 +468,7 @@ def choose_collective(body: bytes) -> Decided:
     """Answer a request for a collective."""
 
     def answer(request: "documents.CollectiveRequest") -> "documents.CollectiveChoice":
-        from kuayu.resilience.transfers.collective_selector import collective
+        from kuayu.resilience.collectives import collective
 
         return collective(request)
 
@@ -484,7 +484,7 @@ RECOVERY_REQUESTS = ("BackupRequest", "FailoverRequest")
 def warm_recovery() -> None:
     """Load what the first request will need: the algorithms and the validators."""
     for part in ("backup_planner", "failover_planner"):
-        import_module(f"kuayu.resilience.recovery.{part}")
+        import_module(f"kuayu.resilience.{part}")
     for name in RECOVERY_REQUESTS:
         schema.is_valid(name, {})
 
@@ -493,7 +493,7 @@ def plan_backups(body: bytes) -> Decided:
     """Answer a request for a backup plan."""
 
     def answer(request: "documents.BackupRequest") -> "documents.BackupPlan":
-        from kuayu.resilience.recovery.backup_planner import backup_plan
+        from kuayu.resilience.backup_planner import backup_plan
 
         return backup_plan(request)
 
@@ -504,7 +504,7 @@ def plan_failover(body: bytes) -> Decided:
     """Answer a request for a failover plan."""
 
     def answer(request: "documents.FailoverRequest") -> "documents.FailoverPlan":
-        from kuayu.resilience.recovery.failover_planner import failover_plan
+        from kuayu.resilience.failover_planner import failover_plan
 
         return failover_plan(request)
 
@@ -519,7 +519,7 @@ ADJUSTMENT_REQUEST = "AdjustmentRequest"
 
 def warm_adjustments() -> None:
     """Load what the first request will need: the algorithm and the validator."""
-    import_module("kuayu.resilience.adjustment.adjustment_planner")
+    import_module("kuayu.resilience.adjustment_planner")
     schema.is_valid(ADJUSTMENT_REQUEST, {})
 
 
@@ -527,7 +527,7 @@ def plan_adjustments(body: bytes) -> Decided:
     """Answer a request to adjust jobs."""
 
     def answer(request: "documents.AdjustmentRequest") -> "documents.Adjustment":
-        from kuayu.resilience.adjustment.adjustment_planner import adjustment
+        from kuayu.resilience.adjustment_planner import adjustment
 
         return adjustment(request)
 

@@ -30,7 +30,7 @@ import orjson
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import astuple
 
-from kuayu.perception import clock
+from kuayu.perception import plausibility
 from kuayu.service import bodies, instants
 from kuayu.service.bodies import ItemForm
 from kuayu.service.problems import MAX_TEXT, Place, ProblemException, invalid_body, unknown_reference
@@ -68,7 +68,7 @@ class Reception:
 
     def fault(self, corrected: int) -> ProblemException | None:
         """Why a corrected instant cannot be taken, or None where it can."""
-        fault = clock.fault(corrected, self.received, self.retention)
+        fault = plausibility.time_fault(corrected, self.received, self.retention)
         if fault is None:
             return None
         detail = f"observed at {_when(corrected)}, received at {instants.to_text(self.received)}"

@@ -16,7 +16,7 @@ import orjson
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 
-from kuayu.perception import clock, exposition
+from kuayu.perception import exposition, plausibility
 from kuayu.perception.collection import CollectionMap, UnknownExporterError
 from kuayu.service import access, computations, instants, scheduling
 from kuayu.service.action_dispatcher import ActionDispatcher, DomainReachability
@@ -230,7 +230,7 @@ class Runtime:
     def reception(self, sent: int | None, received: int | None = None) -> Reception:
         """Something is received now, or was at an instant, whose sender's clock showed ``sent``."""
         received = instants.now() if received is None else received
-        return Reception(received, clock.offset(sent, received), round(self.settings.retention * 1000))
+        return Reception(received, plausibility.clock_offset(sent, received), round(self.settings.retention * 1000))
 
     def holders(self, tenant: str) -> WorkerPool:
         """The worker that holds what a tenant's patches start from."""

@@ -23,6 +23,8 @@ import orjson
 
 from kuayu.perception.graph import (
     DOMAIN,
+    MEMBERS,
+    NOTHING,
     WHOLE,
     Change,
     ChangeLog,
@@ -30,14 +32,13 @@ from kuayu.perception.graph import (
     Graph,
     Hierarchy,
     LinkTracker,
+    Name,
     Narrowing,
     NodeVerdict,
+    Quality,
     Vertex,
     patch,
 )
-from kuayu.perception.graph.changes import Name
-from kuayu.perception.graph.links import NOTHING, Quality
-from kuayu.perception.graph.vertices import MEMBERS
 from kuayu.perception.identifiers import tier_of
 from kuayu.perception.links import Path, estimate
 from kuayu.perception.recognition import REASONS, SIGNALS, Recogniser, Recognition, Telemetry

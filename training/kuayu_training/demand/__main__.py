@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kuayu_training.demand.report import report, tables
+from kuayu_training.demand.judgement import report, tables
 from kuayu_training.demand.runs import TABLE, folder, read
 
 

@@ -28,14 +28,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from kuayu.demand.batch import ideal
-from kuayu.demand.efficiency import PRIOR, Efficiency
+from kuayu.demand.demand_report import ideal_terms
 from kuayu.demand.experience import learn
 from kuayu.demand.memory import memory
-from kuayu.demand.reading import Training, hardware_of, strategy_of, structure_of, training_of
-from kuayu.demand.step_time import times
+from kuayu.demand.parse import Training, hardware_of, strategy_of, structure_of, training_of
+from kuayu.demand.step_time import PRIOR, Efficiency, Terms, selected, times
 from kuayu.demand.strategy import Floats, Layouts, Whole
-from kuayu.demand.terms import Terms, chosen
 from kuayu_conformance.corpora import training as corpora
 from kuayu_conformance.corpora.training import Corpus, Run
 from kuayu_training.demand.runs import TABLE, folder
@@ -86,7 +84,7 @@ class Data:
         return cls(
             runs,
             trainings,
-            ideal(trainings),
+            ideal_terms(trainings),
             np.array([run.step_time for run in runs], dtype=float),
             np.array([run.source for run in runs]),
             np.array([run.kind if run.stated or run.kind == "moe" else "guessed" for run in runs]),
@@ -94,14 +92,14 @@ class Data:
 
     def predicted(self, rows: Whole, known: Whole, efficiency: Efficiency = PRIOR) -> Floats:
         """Seconds of some runs, by the law with what the known ones teach."""
-        base = times(chosen(self.needed, rows), efficiency).step
+        base = times(selected(self.needed, rows), efficiency).step
         if not len(known):
             return base
         # what others are slower by is counted from the candidate's own prediction
-        drift = times(chosen(self.needed, known), PRIOR).step / times(chosen(self.needed, known), efficiency).step
+        drift = times(selected(self.needed, known), PRIOR).step / times(selected(self.needed, known), efficiency).step
         experience = learn(
             [self.trainings[row] for row in known],
-            chosen(self.needed, known),
+            selected(self.needed, known),
             self.measured[known] * drift,
             self.sources[known].tolist(),
         )

@@ -1,24 +1,111 @@
 """Measured runs of ``llm_training_runs/runs.csv`` (found through KUAYU_DATA) in the law's own terms.
 
-A row becomes a run where its layout, batch, model and time can be known; else it is left out, with the reason. FLOPs
-that a source states are turned into a time by the source's own definition.
+1. A row becomes a run where its layout, batch, model and time can be known; else it is left out, with the reason. FLOPs
+   that a source states are turned into a time by the source's own definition.
+2. What a source says of all its runs (machine, software, definition of a FLOP) is taken from its pages and papers,
+   never from its times.
+3. Structures of the models that runs name are those of the papers and of the `config.json` published with the weights.
+   Widths that a run states itself are the run's.
 """
 
 import csv
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from kuayu.demand.accelerators import CATALOGUE
 from kuayu.demand.flop_counts import hardware_flops, model_flops
-from kuayu.demand.hardware import Hardware
+from kuayu.demand.hardware import CATALOGUE, Hardware
 from kuayu.demand.strategy import Layouts, Recompute, Sharding, Strategy
-from kuayu.demand.structure import ModelStructure, of_parameters
-from kuayu_training.demand.models import family
-from kuayu_training.demand.sources import SOURCES, VIRTUAL, Source
+from kuayu.demand.structure import LatentAttention, ModelStructure, of_parameters
+
+GIGA = 1e9
+
+MEGATRON = {
+    "fused_attention": False,
+    "overlap_data": False,
+    "precision": "fp16",
+    "exchanged_bytes": 2.0,
+    "recompute": Recompute.FULL,
+}
+"""Megatron-LM of 2021 and 2022: softmax a kernel of its own; gradients exchanged after the backward pass, 16 bits."""
+
+DEEPSPEED = MEGATRON | {"scattered": False}
+"""Megatron-DeepSpeed: stages pass whole messages on."""
+
+MODERN = {"sequence_parallel": True, "overlap_tensor": True, "sharding": Sharding.OPTIMIZER, "exchanged_bytes": 4.0}
+"""Megatron-Core as Megatron-Bridge sets it up: sequence parallelism, overlapped exchanges, distributed optimizer."""
+
+VIRTUAL: Mapping[tuple[str, str], int] = MappingProxyType(
+    {
+        ("megatron-sc21-table1", "GPT-76B"): 3,
+        ("megatron-sc21-table1", "GPT-145B"): 2,
+        ("megatron-sc21-table1", "GPT-310B"): 2,
+        ("megatron-sc21-table1", "GPT-530B"): 3,
+        ("korthikanti-2205.05198-table5", "gpt3-175B"): 3,
+        ("korthikanti-2205.05198-table5", "turing-530B"): 3,
+    }
+)
+"""Virtual stages that the table does not have: ``examples/sc21/run_table_1.sh`` of NVIDIA/Megatron-LM, and
+``validation/seqsel/tab5`` of calculon-ai/calculon."""
+
+LATENT = LatentAttention(query_rank=1536, value_rank=512, rotary_width=64)
+"""DeepSeek-V3 (arXiv:2412.19437) and Kimi K2 (arXiv:2507.20534)."""
+
+LLAMA = {"gated": True, "key_value_heads": 8, "vocabulary": 128256, "tied": False}
+QWEN = {
+    "gated": True,
+    "key_value_heads": 4,
+    "head_width": 128,
+    "vocabulary": 151936,
+    "tied": False,
+    "experts": 128,
+    "experts_per_token": 8,
+}
+DEEPSEEK = {
+    "latent": LATENT,
+    "head_width": 128,
+    "gated": True,
+    "feed_forward": 18432,
+    "expert_feed_forward": 2048,
+    "shared_feed_forward": 2048,
+    "experts_per_token": 8,
+    "tied": False,
+}
+
+FAMILIES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "LLAMA3_8B": LLAMA | {"feed_forward": 14336},
+        "LLAMA3_70B": LLAMA | {"feed_forward": 28672},
+        "LLAMA3.1_405B": LLAMA | {"feed_forward": 53248},
+        "Llama-3-405B": LLAMA | {"feed_forward": 53248},
+        "Qwen3_30B_a3B": QWEN | {"expert_feed_forward": 768},
+        "Qwen3_235B_a22B": QWEN | {"expert_feed_forward": 1536},
+        "GPT OSS 120B": {
+            "gated": True,
+            "key_value_heads": 8,
+            "head_width": 64,
+            "vocabulary": 201088,
+            "tied": False,
+            "experts": 128,
+            "experts_per_token": 4,
+            "expert_feed_forward": 2880,
+            "window": 128,
+        },
+        "DeepSeekV3": DEEPSEEK | {"vocabulary": 129280, "experts": 256, "dense_layers": 3, "ahead": 1},
+        "DeepSeekV3 (w/o MTP)": DEEPSEEK | {"vocabulary": 129280, "experts": 256, "dense_layers": 3},
+        "Kimi_K2": DEEPSEEK | {"vocabulary": 163840, "experts": 384, "dense_layers": 1},
+        "PaLM-540B": {"gated": True, "key_value_heads": 1, "head_width": 256, "vocabulary": 256000},
+        "MPT": {"vocabulary": 50368},
+        "BLOOM-176B": {"vocabulary": 250880, "dropout": True},
+        "GPT-NeoX-20B": {"vocabulary": 50432, "tied": False},
+        "GPT": {"vocabulary": 51200, "dropout": True},
+    }
+)
+"""What is added to layers, width, heads and sequence; by the model's name or the beginning of it."""
 
 TABLE = Path("llm_training_runs") / "runs.csv"
 NO_MEMORY = "OUT OF MEMORY"
@@ -26,8 +113,72 @@ NO_MEMORY = "OUT OF MEMORY"
 PRECISIONS: Mapping[str, str] = {"bf16": "bf16", "amp_bf16": "bf16", "fp16": "fp16", "nvfp4": "fp4"}
 """Number formats by what sources call them; everything else with fp8 in it is fp8."""
 
-
 _SESSION = re.compile(r"section '[^']*'(?:; \d\d-\d\d)?|[\d.]+ NeMo Container")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Habits of a source.
+
+    Attributes:
+        machine: Deviations from the catalogue's hardware; keys of Hardware.
+        strategy: What runs do not say themselves; keys of Strategy.
+        structure: Likewise of the model; keys of ModelStructure.
+        hardware_flops: Stated TFLOP/s count what is computed once more.
+    """
+
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    strategy: Mapping[str, Any] = field(default_factory=dict)
+    structure: Mapping[str, Any] = field(default_factory=dict)
+    hardware_flops: bool = False
+
+
+SOURCES: Mapping[str, Source] = MappingProxyType(
+    {
+        "megatron-sc21-table1": Source(strategy=MEGATRON, hardware_flops=True),
+        "megatron-sc21-table2": Source(strategy=MEGATRON, hardware_flops=True),
+        "korthikanti-2205.05198-table5": Source(strategy=MEGATRON),
+        # Jean Zay: four 100 Gbit/s Omni-Path adapters for the eight devices of a node.
+        "bigscience-tr11-prequel": Source(
+            machine={"between": 6.25 * GIGA},
+            strategy=DEEPSPEED | {"sharding": Sharding.OPTIMIZER},
+            structure={"vocabulary": 250880, "dropout": True},
+            hardware_flops=True,
+        ),
+        "bigscience-tr11-final": Source(
+            machine={"between": 6.25 * GIGA}, strategy=DEEPSPEED | {"exchanged_bytes": 4.0}, hardware_flops=True
+        ),
+        # Four V100 and four adapters in a node.
+        "bigscience-gpt2-v100": Source(
+            machine={"per_node": 4}, strategy=DEEPSPEED, structure={"dropout": True}, hardware_flops=True
+        ),
+        # FSDP, mixed precision "DEFAULT": gradients reduced in 32 bits. FlashAttention of the first generation, half as
+        # fast as the second (abstract of arXiv:2307.08691).
+        "llm-foundry-bench": Source(strategy={"attention_speed": 0.5}),
+        "megatron-bridge-perf": Source(strategy=MODERN),
+        # Section 3.3.2: parameters are gathered once and not divided again after the forward pass. With a pipeline,
+        # gradients are exchanged once a step, so that the traffic is that of a divided optimizer.
+        "llama3-2407.21783-table4": Source(strategy=MODERN),
+        "palm-2204.02311": Source(
+            machine={"per_node": 3072, "between": 6.25 * GIGA},
+            strategy={"sharding": Sharding.PARAMETERS, "recompute": Recompute.FULL, "fused_attention": False},
+        ),
+        "opt-2205.01068": Source(
+            strategy=MEGATRON | {"sharding": Sharding.PARAMETERS, "overlap_data": True}, hardware_flops=True
+        ),
+        # Micro-batch: section 3.2 of arXiv:2204.06745.
+        "gpt-neox-2204.06745": Source(strategy=DEEPSPEED | {"micro_batch": 4}, hardware_flops=True),
+    }
+)
+"""Sources whose runs state a layout. Those of the others (no layout, no batch) cannot be predicted."""
+
+
+def family(model: str) -> Mapping[str, Any]:
+    """What is known of a model by its name; a GPT of 2021 where nothing is."""
+    plain = model.removesuffix(" (w/ MTP)").removesuffix(" (tokendrop)").removesuffix(" (dropless)")
+    if plain in FAMILIES:
+        return FAMILIES[plain]
+    return FAMILIES["MPT"] if plain.startswith("MPT-") else FAMILIES["GPT"]
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,27 @@ from rich.console import Console
 from rich.table import Table
 
 import kuayu.forecast
-from kuayu_training.forecast import arrivals, flows
-from kuayu_training.forecast.baselines import Boosting
-from kuayu_training.forecast.jobs import as_before, missing_by, read
-from kuayu_training.forecast.judgement import AHEAD, Backtest, figures, judge, judge_jobs, judge_slow, tables
-from kuayu_training.forecast.sources import Source, folder, sources
+from kuayu_training.forecast.judgement import (
+    Backtest,
+    Boosting,
+    figures,
+    judge,
+    judge_flow,
+    judge_jobs,
+    judge_slow,
+    tables,
+)
+from kuayu_training.forecast.sources import (
+    AHEAD,
+    Source,
+    arrival_shapes,
+    arrival_tables,
+    as_before,
+    folder,
+    missing_by,
+    read_jobs,
+    sources,
+)
 from kuayu_training.forecast.sources import flows as flows_of
 
 SHIPPED = Path(kuayu.forecast.__file__).parent / "history.npz"
@@ -50,11 +66,11 @@ def main() -> int:
         if arguments.what == "fit":
             return _fit(datasets)
         if arguments.what == "arrivals":
-            return _print(arrivals.tables(list(arrivals.shapes(arguments.data, datasets))))
+            return _print(arrival_tables(list(arrival_shapes(arguments.data, datasets))))
         if absent := [name for name in ("statsforecast", "lightgbm") if find_spec(name) is None]:
             sys.stderr.write(f"not installed, and left out: {', '.join(absent)}\n")
         if arguments.what == "flows":
-            judged = (flows.judge(flow, arguments.origins, arguments.slow) for flow in flows_of(arguments.data))
+            judged = (judge_flow(flow, arguments.origins, arguments.slow) for flow in flows_of(arguments.data))
             rows = figures([row for every in judged for row in every])
         else:
             rows = figures(_judge(arguments.data, datasets, arguments.origins, arguments.slow))
@@ -87,7 +103,7 @@ def _judge(data: Path, datasets: Sequence[Source], count: int, slow: int) -> lis
         backtests += judge(source, count, boosting)
         backtests += judge_slow(source, slow) if slow else []
         if source.name == "itp":
-            jobs = read(data, "itp", source.domains)
+            jobs = read_jobs(data, "itp", source.domains)
             tellers = {f"jobs, σ {width}": missing_by(jobs, width, SEED) for width in ERRORS}
             half = source.offset + 30 * source.values.shape[1]
             backtests += judge_jobs(source, jobs, tellers | {"jobs, as before": as_before(jobs, half)}, count)

@@ -1,28 +1,55 @@
-"""Forecasts of the last quarter of every source, which nothing was fitted to, beside those of baselines.
+"""Forecasts of public traces that nothing was fitted to, beside those of baselines.
 
-Figures of them are JSON (:func:`figures`) and tables (:func:`tables`).
+1. Forecasts are of the last quarter of every source. Figures of them are JSON (:func:`figures`) and tables
+   (:func:`tables`).
+2. Baselines are the last value, seasonal naive, plain boosting, AutoARIMA and AutoETS. The last two are those of
+   StatsForecast (A. Garza et al., 2022), which is installed apart; where it is not, they are left out. They see the
+   last THIN_VALUES values of every tenth minute.
+3. Flows are submissions and requests in ten minutes, forecast from instants spread over the last quarter of each.
+   Boosting is fitted to the first half of the flow itself, by the features of ``kuayu.forecast.series``, once by
+   XGBoost and, where it is installed, once by LightGBM; history was fitted to none of these series.
 """
 
 import datetime as dt
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xgboost
 from rich.table import Table
 
-from kuayu.forecast.forecasting import forecast
+from kuayu.forecast.forecasting import Question, forecast, remember
+from kuayu.forecast.history import LEVELS as HISTORY_LEVELS
+from kuayu.forecast.history import MIDDLE as HISTORY_MIDDLE
+from kuayu.forecast.hybrid import at_levels
 from kuayu.forecast.requests import Floats, Whole
-from kuayu_training.forecast.baselines import Boosting, automatic, seasonal
-from kuayu_training.forecast.jobs import Jobs, Teller
-from kuayu_training.forecast.sources import MINUTE, Source
+from kuayu.forecast.series import DAY, Past
+from kuayu_training.forecast.fitting import FIRST, MAX_MOVE
+from kuayu_training.forecast.fitting import SEED as FIT_SEED
+from kuayu_training.forecast.sources import AHEAD, MINUTE, TEN_MINUTES, Jobs, Source, Teller
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
 
-AHEAD = (10, 60)
-"""Horizons, in minutes."""
+THIN, THIN_VALUES = 10, 288
+
+TREES: dict[str, Any] = {
+    "max_depth": 5,
+    "learning_rate": 0.05,
+    "objective": "reg:quantileerror",
+    "quantile_alpha": 0.5,
+    "tree_method": "hist",
+    "subsample": 0.7,
+    "min_child_weight": 50,
+    "nthread": 1,
+    "seed": FIT_SEED % 1000,
+}
+ROUNDS = 200
+"""Plain gradient boosting of the median, one model for each horizon over all series."""
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
 
@@ -42,6 +69,78 @@ ANNOUNCED = 3600.0
 SEED = 7
 
 _ORIGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+FLOW_SEED = 20_261_225
+
+FLOW_FIRST = 150
+"""Values before the first that boosting is fitted to: a day and a little."""
+
+FLOW_SEEN = 3 * 1008
+"""Values that are looked at: three weeks."""
+
+FLOW_STEPS = tuple(minutes * 60 // int(TEN_MINUTES) for minutes in AHEAD)
+
+
+class Boosting:
+    """Gradient boosting on the same features, fitted to the first half of every source.
+
+    Args:
+        datasets: Sources.
+        ahead: Horizons, in minutes.
+    """
+
+    def __init__(self, datasets: Sequence[Source], ahead: Sequence[int]) -> None:
+        chance = np.random.default_rng(FIT_SEED)
+        self._models = {}
+        for minutes in ahead:
+            seen, moved = [], []
+            for source in datasets:
+                past = Past(source.values[:, : source.values.shape[1] // 2], MINUTE)
+                origins = chance.choice(np.arange(FIRST, past.length - minutes), 2000)
+                features, scale = past.features(minutes, origins)
+                seen.append(features.reshape(-1, features.shape[2]))
+                change = (past.values[:, origins + minutes] - past.values[:, origins]) / scale
+                moved.append(np.clip(change, -MAX_MOVE, MAX_MOVE).ravel())
+            data = xgboost.DMatrix(np.concatenate(seen), np.concatenate(moved), nthread=1)
+            self._models[minutes] = xgboost.train(TREES, data, ROUNDS)
+
+    def predict(self, values: Floats, minutes: int) -> Floats:
+        """Forecasts from values of S × L, S."""
+        past = Past(values, MINUTE)
+        features, scale = past.features(minutes, np.array([past.length - 1]))
+        moved: Floats = self._models[minutes].inplace_predict(features[:, 0]) * scale[:, 0]
+        return np.maximum(values[:, -1] + moved, 0.0)
+
+
+def seasonal(values: Floats, minutes: int) -> Floats:
+    """What was there at the same time of the day before, S, from values of S × L."""
+    back = round(DAY / MINUTE) - minutes
+    return values[:, -1 - back] if values.shape[1] > back else values[:, 0]
+
+
+def automatic(values: Floats, minutes: Sequence[int]) -> Mapping[str, Floats]:
+    """Forecasts of AutoARIMA and AutoETS, S × T each, from values of each minute, S × L (`automatic_at`)."""
+    thin = values[:, ::-1][:, ::THIN][:, :THIN_VALUES][:, ::-1]
+    return automatic_at(thin, np.array([one // THIN for one in minutes]))
+
+
+def automatic_at(values: Floats, steps: Whole) -> Mapping[str, Floats]:
+    """Forecasts of AutoARIMA and AutoETS, S × T each, from values of S × L; nothing where they are not installed."""
+    if find_spec("statsforecast") is None:
+        return {}
+    models = import_module("statsforecast.models")
+    factories = {"AutoARIMA": models.AutoARIMA, "AutoETS": models.AutoETS}
+    return {name: np.stack([_automatic(make, row, steps) for row in values]) for name, make in factories.items()}
+
+
+def _automatic(make: Any, row: Floats, steps: Whole) -> Floats:
+    if np.ptp(row) == 0:
+        return np.full(len(steps), row[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mean = make(season_length=1).forecast(y=row.copy(), h=int(steps.max()))["mean"]
+    predicted: Floats = np.maximum(np.nan_to_num(mean[steps - 1], nan=row[-1]), 0.0)
+    return predicted
 
 
 @dataclass(frozen=True)
@@ -297,3 +396,71 @@ def _cells(row: dict[str, Any]) -> Iterator[str]:
     yield f"{100 * row['twenty']:.0f} %"
     yield f"{100 * row['coverage']:.1f} %" if "coverage" in row else ""
     yield f"{row['pinball']:.3f}" if "pinball" in row else ""
+
+
+def judge_flow(source: Source, count: int, slow: int) -> Iterator[Backtest]:
+    """Ours and the baselines' forecasts of one flow."""
+    length = source.values.shape[1]
+    tried = np.linspace(length * 3 // 4, length - 1 - max(FLOW_STEPS), count).astype(np.int64)
+    yield _judged_flow(source, tried, "history", *_flow_by_history(source, tried))
+    back = round(DAY / source.step)
+    yield _judged_flow(
+        source, tried, "seasonal naive", _columns(source, [tried + ahead - back for ahead in FLOW_STEPS])
+    )
+    for name in ("XGBoost", "LightGBM"):
+        if name == "XGBoost" or find_spec("lightgbm") is not None:
+            yield _judged_flow(source, tried, name, _flow_by_boosting(source, tried, name))
+    few = tried[np.linspace(0, len(tried) - 1, slow).astype(np.int64)] if slow else tried[:0]
+    predictions = [
+        automatic_at(source.values[:, max(one - 1007, 0) : one + 1], np.array(FLOW_STEPS)) for one in few.tolist()
+    ]
+    for name in predictions[0] if predictions else ():
+        yield _judged_flow(source, few, name, np.stack([prediction[name] for prediction in predictions]))
+
+
+def _columns(source: Source, columns: Sequence[Whole]) -> Floats:
+    return np.stack([source.values[:, one].T for one in columns], axis=2)
+
+
+def _judged_flow(source: Source, tried: Whole, name: str, said: Floats, quantiles: Floats | None = None) -> Backtest:
+    real = _columns(source, [tried + ahead for ahead in FLOW_STEPS])
+    # blocks of the bootstrap are days, counted in minutes
+    return Backtest(source.name, name, 10 * tried, said, real, _columns(source, [tried] * len(FLOW_STEPS)), quantiles)
+
+
+def _flow_by_history(source: Source, tried: Whole) -> tuple[Floats, Floats]:
+    """Medians, N × D × T, and quantiles at the levels that are judged, N × D × T × Q."""
+    question = Question(0.0, np.array([ahead * source.step for ahead in FLOW_STEPS]), HISTORY_LEVELS)
+    quantiles = []
+    for one in tried.tolist():
+        rows = source.values[:, max(one + 1 - FLOW_SEEN, 0) : one + 1]
+        begin = f"{np.datetime64(0, 's') - np.timedelta64(int(source.step) * (rows.shape[1] - 1), 's')}Z"
+        series: list[documents.DemandSeries] = [
+            {"id": name, "quantity": "requests", "begin": begin, "step": source.step, "values": row.tolist()}
+            for name, row in zip(source.domains, rows, strict=True)
+        ]
+        quantiles.append(np.stack([past.values for past in remember(series, question)]))
+    values = np.stack(quantiles)
+    return values[..., HISTORY_MIDDLE], at_levels(values, LEVELS)
+
+
+def _flow_by_boosting(source: Source, tried: Whole, name: str) -> Floats:
+    """Medians by gradient boosting, fitted to the first half."""
+    past = Past(source.values, source.step)
+    half = Past(source.values[:, : past.length // 2], source.step)
+    predictions = []
+    for ahead in FLOW_STEPS:
+        origins = np.arange(FLOW_FIRST, half.length - ahead)
+        seen, scale = half.features(ahead, origins)
+        moved = np.clip((half.values[:, origins + ahead] - half.values[:, origins]) / scale, -MAX_MOVE, MAX_MOVE)
+        wanted, unit = past.features(ahead, tried)
+        rows, target, queries = seen.reshape(-1, seen.shape[2]), moved.ravel(), wanted.reshape(-1, wanted.shape[2])
+        if name == "XGBoost":
+            model = xgboost.train(TREES | {"seed": FLOW_SEED % 1000}, xgboost.DMatrix(rows, target, nthread=1), ROUNDS)
+            said = model.inplace_predict(queries)
+        else:
+            given = {"objective": "quantile", "alpha": 0.5, "n_estimators": ROUNDS, "learning_rate": 0.05}
+            model = import_module("lightgbm").LGBMRegressor(**given, random_state=FLOW_SEED, n_jobs=1, verbose=-1)
+            said = model.fit(rows, target).predict(queries)
+        predictions.append(np.maximum(source.values[:, tried] + said.reshape(unit.shape) * unit, 0.0).T)
+    return np.stack(predictions, axis=2)

@@ -20,8 +20,7 @@ from rich.console import Console
 from rich.progress import track
 
 from kuayu.forecast.phases import Floats, boundaries
-from kuayu_training.forecast.phases import PHASES, answers
-from kuayu_training.forecast.phases_curves import MEGATRON, Curve, public
+from kuayu_training.forecast.phases import MEGATRON, PHASES, Curve, answers, public
 
 WIDTH, HEIGHT = 380, 230
 LEFT, RIGHT, TOP, BOTTOM = 40, 22, 8, 42

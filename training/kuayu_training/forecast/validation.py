@@ -32,9 +32,7 @@ from rich.table import Table
 from kuayu.forecast.forecasting import Question, answer, remember
 from kuayu.forecast.hybrid import SHIPPED, Choice
 from kuayu.forecast.requests import Floats, Whole, seconds
-from kuayu_training.forecast.jobs import TRACES, Jobs, Teller, as_before, missing_by, read
 from kuayu_training.forecast.judgement import (
-    AHEAD,
     ANNOUNCED,
     LEVELS,
     MIDDLE,
@@ -44,7 +42,19 @@ from kuayu_training.forecast.judgement import (
     request_at,
     skills,
 )
-from kuayu_training.forecast.sources import MINUTE, Source, folder, sources
+from kuayu_training.forecast.sources import (
+    AHEAD,
+    MINUTE,
+    TRACES,
+    Jobs,
+    Source,
+    Teller,
+    as_before,
+    folder,
+    missing_by,
+    read_jobs,
+    sources,
+)
 
 SEED = 20_261_225
 
@@ -223,7 +233,7 @@ def _cached(
     file = folder / f"{source.name}-{count}-{'-'.join(map(str, choices))}.json" if folder else None
     if file and file.exists():
         return [Figure(**row) for row in json.loads(file.read_text("utf-8"))]
-    rows = list(figures(source, read(data, source.name, source.domains), count, choices, processes))
+    rows = list(figures(source, read_jobs(data, source.name, source.domains), count, choices, processes))
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps([asdict(one) for one in rows]), "utf-8")

@@ -28,7 +28,7 @@ from kuayu.client import LOOPBACK, PROBLEM_PREFIX, read
 from kuayu.engine.agent.intake import Committer
 from kuayu.engine.agent.settings import AgentSettings
 from kuayu.engine.agent.spool import Batch, DeferredSample, Level, Spool
-from kuayu.perception import clock
+from kuayu.perception import plausibility
 from kuayu.service import instants
 from kuayu_schemas.models import BatchResult, Declaration, Durability, Problem
 
@@ -142,7 +142,7 @@ class Upstream:
             max_body=int(said.limits.max_body),
             retention=round(float(said.limits.retention) * 1000),
             durability=said.durability,
-            clock_off=max(ahead, behind) > clock.TOLERATED_OFFSET,
+            clock_off=max(ahead, behind) > plausibility.TOLERATED_OFFSET,
         )
 
     def post(self, key: str, bodies: list[bytes], sent_at: str | None) -> BatchResult:

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from kuayu.engine.agent.spool import Spool
-from kuayu.perception import clock
+from kuayu.perception import plausibility
 from kuayu.service import ingest, instants
 from kuayu.service.ingest import IngestResult, Reception
 from kuayu.service.problems import ProblemException
@@ -91,7 +91,7 @@ def validate(body: bytes, max_batch: int, retention: int, *, outlined: bool) -> 
     """
     batch = ingest.read_batch(body, max_batch)
     received = instants.now()
-    reception = Reception(received, clock.offset(batch.sent, received), retention)
+    reception = Reception(received, plausibility.clock_offset(batch.sent, received), retention)
     validated = ValidatedBatch(batch.atomic, IngestResult(reception), [], [])
     moments: dict[str, tuple[int, str]] = {}
     for index, sample in enumerate(batch.samples):

@@ -1,6 +1,6 @@
 """State of each node from its telemetry, who answers and who does not, and which domains can be reached.
 
-``Recogniser`` is what the service uses. ``RuleRecogniser`` and ``PlainRecogniser`` are the yardsticks beside it. All
+``Recogniser`` is what the service uses. ``RuleRecogniser`` and ``PlainRecogniser`` are the baselines beside it. All
 three are pure: time comes in with the telemetry.
 """
 

@@ -1,8 +1,8 @@
-"""Evidence for each state, and the reason that is given: without evidence a state is not shown, whatever a model says.
+"""What is seen of the nodes, and the evidence that it gives: without evidence no model's state is shown.
 
-A classifier knows the telemetry that it was trained on. Exporters publish less, and other things: some signals are not
-there, some stand still for hours (a power cap, a gauge in whole percent, a page that is made every half minute). So
-that nothing is told from what was not received:
+Every recogniser sees who answers, and the features of each node. A classifier knows the telemetry that it was trained
+on. Exporters publish less, and other things: some signals are not there, some stand still for hours (a power cap, a
+gauge in whole percent, a page that is made every half minute). So that nothing is told from what was not received:
 
 - A signal that is not received says nothing. All features of it are zero, and zero is never evidence here.
 - Accelerators that show as utilised, or whose pipes do something, are not idle; a node, or a family, of which all that
@@ -31,10 +31,13 @@ that nothing is told from what was not received:
 - Power alone tells work from rest only once it has been seen at two levels, and rest only near the lower one.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.perception.recognition import values as states
+from kuayu.perception.recognition.classifiers import Ties
 from kuayu.perception.recognition.features import (
     EFFICIENCIES,
     HOLDS,
@@ -44,12 +47,16 @@ from kuayu.perception.recognition.features import (
     REST,
     WORKS_AT,
     WORKS_AT_PIPE,
+    Tracker,
 )
-from kuayu.perception.recognition.observation import NodeView
-from kuayu.perception.recognition.relations import RELATED
-from kuayu.perception.recognition.values import REASONS, WORKING, Flags, Floats
+from kuayu.perception.recognition.groups import FEATURE_PLACE, RELATED, Groups, relate
+from kuayu.perception.recognition.silence import Listener, Silence
+from kuayu.perception.recognition.values import REASONS, WORKING, Flags, Floats, Places, Population, Telemetry
 
-FAULTS = 0.02
+MIN_UNEVEN_SHARE = 0.5
+"""Share of a family whose work is uneven from which on that of the family is."""
+
+RECENT_FAULTS = 0.02
 """Logarithm of the samples with faults in a minute below which the last fault is four minutes old."""
 
 SLOWER = -0.06
@@ -67,14 +74,14 @@ SLOWED = -0.12
 HALTED = -1.2
 """The same at which a family does not work at all."""
 
-AGAIN, SENDS_AGAIN = 0.05, 0.1
+MAY_SEND_AGAIN, SENDS_AGAIN = 0.05, 0.1
 """Rise of the logarithm of what is sent over what is received at which a port may send again, and at which it does: who
 serves the others of its family always sends more, so that only what changes tells."""
 
 AGREEING = 3
 """Signals of work that have to be lower together where none is lower for each unit of utilisation."""
 
-NEAR = 0.35
+NEAR_UTILISATION = 0.35
 """Difference of logarithms below the usual utilisation within which power for each unit of it compares: at rest some is
 drawn too, and how much is not known before a node has rested."""
 
@@ -104,7 +111,6 @@ LIKELY = np.float32(-8.0)
 UNLIKELY = np.float32(-30.0)
 """Logarithm of the probability of a state for which there is no evidence."""
 
-_PLACE = {name: place for place, name in enumerate((*OWN, *RELATED))}
 _OF_FAMILY = ("utilisation", "pipe", "memory pipe", "power", "flow")
 _COMPARED = (
     "level of utilisation",
@@ -114,6 +120,115 @@ _COMPARED = (
 )
 _SLOWED = ("pipe", "memory pipe", "power", "flow")
 _OF_WORK = ("utilisation", "pipe", "memory pipe", "power")
+
+OF_REPORTS = {
+    1: (states.DEGRADED, "reported as degraded"),
+    3: (states.FAULTY, "reported as faulty"),
+    4: (states.OFFLINE, "reported as offline"),
+}
+"""State and reason that follow from a reported health state, by its code; healthy and unknown say nothing."""
+
+_PLAIN_REASONS = np.array(
+    [
+        REASONS.index("no accelerator works"),
+        REASONS.index("accelerators work as usual"),
+        REASONS.index("slower than usual"),
+        REASONS.index("others of its family wait while it works"),
+        REASONS.index("does not go on, and its family waits or works without it"),
+    ],
+    np.int8,
+)
+_FAMILY_SLOWED = -0.15
+"""Difference of logarithms at which a family is slower than usual."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """What is seen at an instant.
+
+    Attributes:
+        silence: Who answers.
+        features: Own features above those that need other nodes, (features, nodes); the next look overwrites them.
+        answers: One where a node answers, else zero, (nodes,).
+        varied: Whether the power of each node has been seen at two levels, (nodes,).
+        above_rest: Whether its power stands above the lowest that was seen, (nodes,).
+        powered: Whether its power has risen to one at which it works, whatever else is shown, (nodes,).
+        quiet: Seconds for which each node, and all of its family, have shown that nothing is done, (nodes,).
+        even: Whether its work was even before it began to deviate from its usual, (nodes,).
+        uneven: Whether the work of most of its family is uneven, (nodes,).
+        slowed: Seconds for which all its signals of work have stood below their usual, (nodes,).
+        sends_more: By how much more it sends over what it receives than it did, difference of logarithms, (nodes,).
+        faults_at_rest: Whether its faults began while it was at rest, and it has not worked since, (nodes,).
+        faults_over: Whether faults that came again and again come no more, (nodes,).
+    """
+
+    silence: Silence
+    features: Floats
+    answers: Floats
+    varied: Flags
+    above_rest: Flags
+    powered: Flags
+    quiet: Floats
+    even: Flags
+    uneven: Flags
+    slowed: Floats
+    sends_more: Floats
+    faults_at_rest: Flags
+    faults_over: Flags
+
+
+class Observer:
+    """Turns telemetry into features, and remembers what is usual."""
+
+    def __init__(self, population: Population) -> None:
+        self._domain = population.domain
+        self._tracker = Tracker(len(population.domain))
+        self._listener = Listener(population.domain, population.domains)
+        self.ties = _ties(population)
+        self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
+
+    def rearrange(self, population: Population, origin: Places) -> None:
+        """Take over the rows that stay; row i was row ``origin[i]`` before, or is new where that is −1."""
+        self._tracker.rearrange(origin)
+        self._listener.rearrange(population.domain, population.domains, origin)
+        self._domain = population.domain
+        self.ties = _ties(population)
+        self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
+
+    def update(self, telemetry: Telemetry) -> NodeView:
+        """Look at the newest samples."""
+        silence = self._listener.update(telemetry.now, telemetry.arrived)
+        own = self._tracker.update(telemetry, self.ties.families.share > 0)
+        answers = silence.known & (silence.missing < 1)
+        self._features[: len(OWN)] = own
+        related = self._features[len(OWN) :]
+        relate(own, silence.missing, answers, self.ties.families, self.ties.domains, related)
+        tracker = self._tracker
+        families = self.ties.families
+        of_family = families.back(-families.maximum(-tracker.quiet[None]))[0]
+        even = tracker.even
+        uneven = families.back(families.mean((~even)[None].astype(np.float32)))[0] > MIN_UNEVEN_SHARE
+        return NodeView(
+            silence=silence,
+            features=self._features,
+            answers=answers.astype(np.float32),
+            varied=tracker.varied,
+            above_rest=tracker.above_rest,
+            powered=tracker.powered,
+            quiet=np.where(families.share > 0, of_family, tracker.quiet),
+            even=even,
+            uneven=uneven,
+            slowed=tracker.slowed,
+            sends_more=tracker.sends_more,
+            faults_at_rest=tracker.faults_at_rest,
+            faults_over=tracker.faults_over,
+        )
+
+
+def _ties(population: Population) -> Ties:
+    nodes = len(population.domain)
+    families = Groups.of(nodes, population.member, population.family)
+    return Ties(families, Groups.of(nodes, np.arange(nodes), population.domain))
 
 
 class Evidence:
@@ -129,14 +244,14 @@ class Evidence:
         self._features = observation.features
         family = self.named("in a family") > 0
         even = observation.even
-        self.faults: Flags = self.named("samples with faults in a minute") > FAULTS
+        self.faults: Flags = self.named("samples with faults in a minute") > RECENT_FAULTS
         self.missing: Flags = self.named("device share") < -PART
         utilisation = self.named("level of utilisation")
         pipes = np.maximum(self.named("level of pipe"), self.named("level of memory pipe"))
         self.utilised: Flags = (utilisation > WORKS_AT) | (pipes > WORKS_AT_PIPE)
         self.powered = observation.powered
         at_rest = (self.named("has utilisation") > 0) & (utilisation <= IDLE_UTILISATION)
-        near = self.named("usual of utilisation") > -NEAR
+        near = self.named("usual of utilisation") > -NEAR_UTILISATION
         by_power = np.where(near, self.named("usual of power per utilisation"), np.float32(0.0))
         in_pipes = self._least([f"usual of {name}" for name in EFFICIENCIES[:2]])
         efficiency = np.minimum(in_pipes, by_power)
@@ -158,14 +273,14 @@ class Evidence:
         own = self._least([f"usual of {name}" for name in _OF_FAMILY])
         of_family = self._least([f"family's usual of {name}" for name in _OF_FAMILY])
         beside = self._least([f"usual of {name} beside family" for name in _OF_FAMILY])
-        stands_out = np.abs(self._features[[_PLACE[f"{name} beside family"] for name in _COMPARED]]).max(axis=0)
+        stands_out = np.abs(self._features[[FEATURE_PLACE[f"{name} beside family"] for name in _COMPARED]]).max(axis=0)
         others_work = at_rest & (self.named("most utilised in family") > WORKS_AT)
         singled_out = (stands_out > STANDS_OUT) | others_work
         fell = np.minimum(np.minimum(own, of_family), beside) < STOPPED
         self.stops: Flags = family & fell & singled_out
         self.rests: Flags = observation.quiet >= REST
         alone = ~family | (self.named("family takes part") < MIN_TAKING_PART)
-        again = observation.sends_more > AGAIN
+        again = observation.sends_more > MAY_SEND_AGAIN
         of_all = np.stack([self.named(f"family's usual of {name}") for name in _SLOWED])
         slowed = (of_all < SLOWED).sum(axis=0) > 1
         self.holds_up: Flags = (
@@ -211,33 +326,12 @@ class Evidence:
 
     def named(self, name: str) -> Floats:
         """A feature, (nodes,)."""
-        row: Floats = self._features[_PLACE[name]]
+        row: Floats = self._features[FEATURE_PLACE[name]]
         return row
 
     def _least(self, names: list[str]) -> Floats:
-        least: Floats = self._features[[_PLACE[name] for name in names]].min(axis=0)
+        least: Floats = self._features[[FEATURE_PLACE[name] for name in names]].min(axis=0)
         return least
-
-
-OF_REPORTS = {
-    1: (states.DEGRADED, "reported as degraded"),
-    3: (states.FAULTY, "reported as faulty"),
-    4: (states.OFFLINE, "reported as offline"),
-}
-"""State and reason that follow from a reported health state, by its code; healthy and unknown say nothing."""
-
-_PLAIN = np.array(
-    [
-        REASONS.index("no accelerator works"),
-        REASONS.index("accelerators work as usual"),
-        REASONS.index("slower than usual"),
-        REASONS.index("others of its family wait while it works"),
-        REASONS.index("does not go on, and its family waits or works without it"),
-    ],
-    np.int8,
-)
-_FAMILY_SLOWED = -0.15
-"""Difference of logarithms at which a family is slower than usual."""
 
 
 def reasons_of(state: NDArray[np.int8], evidence: Evidence) -> NDArray[np.int8]:
@@ -247,7 +341,7 @@ def reasons_of(state: NDArray[np.int8], evidence: Evidence) -> NDArray[np.int8]:
         state: Positions in ``STATES``, shape (nodes,).
         evidence: What the states rest on.
     """
-    reason = _PLAIN[state]
+    reason = _PLAIN_REASONS[state]
 
     def put(state_is: int, shows: Flags, phrase: str) -> None:
         reason[(state == state_is) & shows] = REASONS.index(phrase)

@@ -1,6 +1,12 @@
-"""Own features of the nodes, from the samples of each; ``relations`` compares nodes with each other.
+"""Own features of the nodes, from the samples of each and from what is usual for it; ``groups`` compares nodes.
 
-All are near the range −2 … 2, zero where they cannot be told, with shape (features, nodes), float32.
+1. Features are near the range −2 … 2, zero where they cannot be told, with shape (features, nodes), float32.
+2. What is usual for a node is a running baseline of its signals, which follows the node and not its faults. All is in
+   logarithms, so that a ratio is a difference.
+3. *Usual* is the level while the node works: it follows values near it within half a minute and higher ones within a
+   minute, but much lower ones only after a quarter of an hour, since work that is slow for minutes is not yet the
+   usual; unless the memory in use tells that another job has come. A node that gave its memory back begins anew with
+   its next job.
 """
 
 from dataclasses import dataclass
@@ -8,10 +14,59 @@ from typing import Annotated
 
 import numpy as np
 
-from kuayu.perception.recognition import baselines as usual
-from kuayu.perception.recognition.baselines import Baselines
-from kuayu.perception.recognition.rows import Column, blank, put_together, rearranged
-from kuayu.perception.recognition.values import SIGNALS, Flags, Floats, Instants, Places, Telemetry
+from kuayu.perception.recognition.values import (
+    SIGNALS,
+    Column,
+    Flags,
+    Floats,
+    Instants,
+    Places,
+    Telemetry,
+    blank,
+    rearranged,
+    stacked,
+)
+
+UTILISATION, PIPE, MEMORY_PIPE, POWER, FLOW, STORAGE, PER_PIPE, PER_MEMORY, PER_POWER = range(9)
+"""Channels: six signals, and three of them for each unit of utilisation."""
+
+CHANNELS = 9
+SIGNAL_CHANNELS = 6
+STEADY = [UTILISATION, PIPE, MEMORY_PIPE, POWER, PER_PIPE, PER_MEMORY, PER_POWER]
+"""Channels that do not come in bursts."""
+
+NEAR_USUAL = 0.12
+"""Difference of logarithms within which a value counts as the usual one."""
+
+NEAR_TIME, HIGH_TIME, LOW_TIME, OTHER_JOB_TIME = 25.0, 60.0, 900.0, 30.0
+"""Seconds within which the usual follows values near it, above it, below it, and of another job."""
+
+FAR_ABOVE, FAR_TIME = 0.5, 6.0
+"""Difference of logarithms above the usual, and seconds within which it follows then: what was learnt was not the
+usual, since nothing works that much better than it can. Not so for flow and storage, which come in bursts."""
+
+OTHER_MEMORY = 0.15
+"""Part by which the memory in use differs between jobs, and not within one."""
+
+RESTLESS_TIME = 120.0
+"""Seconds over which deviations of the utilisation from its usual are averaged, or of the pipe's activity or of power
+where that is not known: a server's are always large."""
+
+UNEVEN = 0.2
+"""Mean of these deviations above which the work of a node is as uneven as a server's."""
+
+SETTLED, RISE = 20, 0.0015
+"""Samples at work after which the unevenness that is usual is known, and how much of it a second can add from then on:
+a node that is slowed deviates from its usual all the while, and is not uneven for that until two minutes are over."""
+
+SHORT_TIME, MEDIUM_TIME = 2.0, 15.0
+"""Seconds of the two averages that tell sudden changes."""
+
+FORGET_TIME = 3600.0
+"""Seconds within which the lowest and the highest power are forgotten."""
+
+MEAN_SAMPLES = 10
+"""Samples at work after which a baseline is no longer a plain mean."""
 
 LEVELS = ("utilisation", "pipe", "memory pipe", "dynamic power", "memory", "flow", "storage")
 CHANNEL_NAMES = ("utilisation", "pipe", "memory pipe", "power", "flow", "storage")
@@ -83,10 +138,10 @@ LOWER = np.array([-0.12, -0.12, -0.12, -0.08], np.float32)[:, None]
 """Difference of logarithms from the usual below which utilisation, pipe, memory pipe and power are lower: part of the
 power is drawn at rest, too."""
 
-THREE = 3
+MIN_LOWER_SIGNALS = 3
 """Signals that have to be lower together."""
 
-KNOWN, LONGEST_SLOWED = 60, 8.0
+KNOWN, MAX_SLOWED_SECONDS = 60, 8.0
 """Samples at work after which slowness by itself is told, and seconds beyond which it is not counted."""
 
 RATIO_TIME = 60.0
@@ -113,13 +168,114 @@ MOVES = 1e6
 RESTLESS = 5
 """Factor of the restlessness, which is small."""
 
-WIDEST = 2.5
+MAX_DIFFERENCE = 2.5
 """Largest difference of logarithms that is told apart."""
 
 MAX_FEATURE = 8.0
 """Largest feature; what is beyond is no telemetry but a mistake."""
 
-_PLACE = {name: place for place, name in enumerate(SIGNALS)}
+_SIGNAL_PLACE = {name: place for place, name in enumerate(SIGNALS)}
+
+
+@dataclass(slots=True)
+class Baselines:
+    """Memory of each node; logarithms but for power, in W, and memory, in bytes."""
+
+    usual: Annotated[Floats, Column(np.nan, np.float32, CHANNELS)]
+    short: Annotated[Floats, Column(np.nan, np.float32, SIGNAL_CHANNELS)]
+    medium: Annotated[Floats, Column(np.nan, np.float32, SIGNAL_CHANNELS)]
+    counted: Annotated[Floats, Column(0.0, np.float32)]
+    lowest: Annotated[Floats, Column(np.nan)]
+    highest: Annotated[Floats, Column(np.nan)]
+    memory: Annotated[Floats, Column(np.nan)]
+    most_memory: Annotated[Floats, Column(np.nan)]
+    seen_at_rest: Annotated[Flags, Column(0, np.bool_)]
+    share: Annotated[Floats, Column(np.nan)]
+    share_idle: Annotated[Floats, Column(np.nan)]
+    noise: Annotated[Floats, Column(0.05, np.float32, 2)]
+    restless: Annotated[Floats, Column(0.1, np.float32)]
+    uneven: Annotated[Floats, Column(0.1, np.float32)]
+
+
+def follow(average: Floats, value: Floats, step: Floats, seconds: float | Floats, where: Flags) -> None:
+    """Let an average move to a value in place; it begins with the first one, and NaN leaves it as it is."""
+    seen = where & ~np.isnan(value)
+    begun = average + (value - average) * (step / (step + seconds))
+    np.copyto(average, np.where(np.isnan(average), value, begun), where=seen)
+
+
+def learn_power(baselines: Baselines, power: Floats, step: Floats, fresh: Flags) -> None:
+    """Follow the lowest and the highest power: quickly outwards, slowly inwards."""
+    down = np.where(power < baselines.lowest, np.float32(3.0), np.float32(FORGET_TIME))
+    up = np.where(power > baselines.highest, np.float32(8.0), np.float32(FORGET_TIME))
+    follow(baselines.lowest, power, step, down, fresh)
+    follow(baselines.highest, power, step, up, fresh)
+
+
+def dynamic_share(baselines: Baselines, power: Floats) -> Floats:
+    """Where the power stands between the idle and the highest one.
+
+    A node that was never seen idle is taken to idle at three tenths of its highest power or less.
+    """
+    idle = np.fmin(baselines.lowest, 0.3 * baselines.highest)
+    share: Floats = (power - idle) / np.maximum(baselines.highest - idle, 1.0)
+    return share
+
+
+def learn_usual(baselines: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
+    """Let the baselines follow a fresh sample of channels (channels, nodes)."""
+    at_work = fresh & working
+    baselines.counted += at_work
+    baselines.seen_at_rest |= fresh & ~working
+    difference = logs - baselines.usual
+    other_job = another_job(baselines, memory)
+    low = np.where(other_job, np.float32(OTHER_JOB_TIME), np.float32(LOW_TIME))
+    seconds = np.where(
+        difference > NEAR_USUAL, np.float32(HIGH_TIME), np.where(difference < -NEAR_USUAL, low, np.float32(NEAR_TIME))
+    )
+    seconds[STEADY] = np.where(difference[STEADY] > FAR_ABOVE, np.float32(FAR_TIME), seconds[STEADY])
+    weight = step / (step + seconds)
+    weight = np.maximum(weight, np.where(baselines.counted < MEAN_SAMPLES, 1 / np.maximum(baselines.counted, 1), 0))
+    known = ~np.isnan(logs)
+    begun = np.where(np.isnan(baselines.usual), logs, baselines.usual + weight * difference)
+    np.copyto(baselines.usual, begun, where=at_work & known)
+    mean = step * np.maximum(baselines.counted - 1, 0.0)  # a plain one, until as much is known as is averaged over
+    follow(baselines.memory, memory, step, np.minimum(mean, NEAR_TIME), at_work)
+    most = np.where(memory > baselines.most_memory, np.float32(0.1), np.float32(FORGET_TIME))
+    follow(baselines.most_memory, memory, step, most, fresh)
+    moved = np.abs(logs[[UTILISATION, POWER]] - baselines.short[[UTILISATION, POWER]])
+    follow(baselines.noise, np.minimum(moved, 0.3), step, 30.0, fresh)
+    of_work = np.where(np.isnan(difference[PIPE]), difference[POWER], difference[PIPE])
+    of_work = np.where(np.isnan(difference[UTILISATION]), of_work, difference[UTILISATION])
+    deviation = np.minimum(np.abs(of_work), 1.0)
+    follow(baselines.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
+    known = np.where(
+        baselines.counted < SETTLED, baselines.restless, np.fmin(baselines.restless, baselines.uneven + RISE * step)
+    )
+    np.copyto(baselines.uneven, known, where=at_work)
+    follow(baselines.short, logs[:SIGNAL_CHANNELS], step, SHORT_TIME, fresh)
+    follow(baselines.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM_TIME, fresh)
+
+
+def another_job(baselines: Baselines, memory: Floats) -> Flags:
+    """Whether as much memory is in use as no longer belongs to the job that is known: given back, or another's."""
+    flags: Flags = np.abs(memory - baselines.memory) > OTHER_MEMORY * baselines.memory
+    return flags
+
+
+def forget_usual(baselines: Baselines, where: Flags) -> None:
+    """Let the next job begin anew: what was usual for the last one says little about it."""
+    baselines.counted = np.where(where & (baselines.counted > 0), np.float32(0.5), baselines.counted)
+
+
+def learn_share(baselines: Baselines, share: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
+    """Follow the allocatable share, apart while the node works and while it is idle; upwards soon, downwards late.
+
+    All of an idle node can be given out unless something is wrong; while it works, that depends on the scheduler.
+    """
+    for usual, regime in ((baselines.share, working), (baselines.share_idle, ~working)):
+        seconds = np.where(share >= usual, np.float32(5.0), np.float32(LOW_TIME))
+        follow(usual, share, step, seconds, fresh & regime)
 
 
 @dataclass(slots=True)
@@ -171,53 +327,59 @@ class Tracker:
         baselines, fresh = self._baselines, telemetry.fresh
         values = np.ascontiguousarray(telemetry.values.T, np.float32)
         step = self._steps(telemetry)
-        signals, power, memory = _signals(values), values[_PLACE["power"]], values[_PLACE["accelerator_memory_used"]]
-        usual.learn_power(baselines, power, step, fresh)
-        dynamic = usual.dynamic_share(baselines, power)
+        signals, power, memory = (
+            _signals(values),
+            values[_SIGNAL_PLACE["power"]],
+            values[_SIGNAL_PLACE["accelerator_memory_used"]],
+        )
+        learn_power(baselines, power, step, fresh)
+        dynamic = dynamic_share(baselines, power)
         logs = _logs(signals, dynamic)
         # what is drawn at rest is in it, too, and only where that is known or the work is even does it say anything
-        compares = baselines.seen_at_rest | (baselines.restless < usual.UNEVEN)
-        logs[usual.PER_POWER] = np.where(compares, logs[usual.PER_POWER], np.float32(np.nan))
+        compares = baselines.seen_at_rest | (baselines.restless < UNEVEN)
+        logs[PER_POWER] = np.where(compares, logs[PER_POWER], np.float32(np.nan))
         working = _works(signals, dynamic)
         above = (power - baselines.lowest) / np.maximum(baselines.highest - baselines.lowest, 1.0) > POWERED
         bursts: Flags = above & self.varied & (power > RISES * self._history.power)
         self._history.powered = np.where(fresh, bursts, self._history.powered)
-        self._count(values[_PLACE["faults"]], signals, step, fresh)
-        share = values[_PLACE["allocatable_share"]]
+        self._count(values[_SIGNAL_PLACE["faults"]], signals, step, fresh)
+        share = values[_SIGNAL_PLACE["allocatable_share"]]
         self._give_out(share, memory, fresh, working, step)
         lost = np.where(working, baselines.share, baselines.share_idle) - share
         given_out = self._history.given_out | (np.isnan(memory) & ~working)
         lost = np.where(given_out, np.float32(0.0), lost)
         most_memory = np.fmax(baselines.most_memory, memory)
-        strange = (baselines.counted == 0) & ~working & ~np.isnan(signals[usual.UTILISATION])
+        strange = (baselines.counted == 0) & ~working & ~np.isnan(signals[UTILISATION])
         held_memory = memory / np.maximum(most_memory, 1.0)
         _lasts(self._history.quiet, fresh, _does_nothing(signals) & ~self._history.powered, step)
         beside = logs - baselines.usual
-        same_job = ~usual.another_job(baselines, memory) & (baselines.counted >= KNOWN)
+        same_job = ~another_job(baselines, memory) & (baselines.counted >= KNOWN)
         slowed = same_job & _lower_together(beside, signals)
         less = np.where(working, np.maximum(self._history.slowed - 2 * step, 0), np.float32(0.0))
-        more = np.where(slowed, np.minimum(self._history.slowed + step, LONGEST_SLOWED), less)
+        more = np.where(slowed, np.minimum(self._history.slowed + step, MAX_SLOWED_SECONDS), less)
         np.copyto(self._history.slowed, more, where=fresh)
         ratio = _sent_over_received(values)
         np.copyto(self._history.sends_more, np.nan_to_num(ratio - self._history.sent_over_received), where=fresh)
-        usual.follow(self._history.sent_over_received, ratio, step, RATIO_TIME, fresh)
+        follow(self._history.sent_over_received, ratio, step, RATIO_TIME, fresh)
         levels = [
             *signals[:3],
             np.where(strange, np.float32(np.nan), dynamic),
             np.where(strange, np.float32(np.nan), held_memory),
-            0.1 * (logs[usual.FLOW] - np.log(FLOORS[usual.FLOW])),
-            0.1 * (logs[usual.STORAGE] - np.log(FLOORS[usual.STORAGE])),
+            0.1 * (logs[FLOW] - np.log(FLOORS[FLOW])),
+            0.1 * (logs[STORAGE] - np.log(FLOORS[STORAGE])),
         ]
-        devices = values[_PLACE["device_share"]]
-        features = put_together(
+        devices = values[_SIGNAL_PLACE["device_share"]]
+        features = stacked(
             self._made,
             [
                 *levels,
-                np.clip(beside, -WIDEST, WIDEST),
-                np.clip(logs[: usual.SIGNAL_CHANNELS] - baselines.short, -WIDEST, WIDEST),
-                np.clip(logs[: usual.SIGNAL_CHANNELS] - baselines.medium, -WIDEST, WIDEST),
-                np.clip(np.log(np.maximum(memory, 1.0) / np.maximum(baselines.memory, 1.0)), -WIDEST, WIDEST),
-                np.log1p(np.nan_to_num(values[_PLACE["faults"]])),
+                np.clip(beside, -MAX_DIFFERENCE, MAX_DIFFERENCE),
+                np.clip(logs[:SIGNAL_CHANNELS] - baselines.short, -MAX_DIFFERENCE, MAX_DIFFERENCE),
+                np.clip(logs[:SIGNAL_CHANNELS] - baselines.medium, -MAX_DIFFERENCE, MAX_DIFFERENCE),
+                np.clip(
+                    np.log(np.maximum(memory, 1.0) / np.maximum(baselines.memory, 1.0)), -MAX_DIFFERENCE, MAX_DIFFERENCE
+                ),
+                np.log1p(np.nan_to_num(values[_SIGNAL_PLACE["faults"]])),
                 np.log1p(self._history.faults),
                 np.log1p(np.minimum(self._history.still, 20)) / 2,
                 share,
@@ -236,9 +398,9 @@ class Tracker:
         np.copyto(features, 0, where=np.isnan(features))
         np.clip(features, -MAX_FEATURE, MAX_FEATURE, out=features)
         np.copyto(self._features, features, where=fresh)
-        usual.forget(baselines, fresh & np.where(np.isnan(memory), ~working, usual.another_job(baselines, memory)))
-        usual.learn(baselines, logs, memory, step, fresh, working)
-        usual.learn_share(baselines, share, step, fresh, working)
+        forget_usual(baselines, fresh & np.where(np.isnan(memory), ~working, another_job(baselines, memory)))
+        learn_usual(baselines, logs, memory, step, fresh, working)
+        learn_share(baselines, share, step, fresh, working)
         return self._features
 
     @property
@@ -255,7 +417,7 @@ class Tracker:
     @property
     def even(self) -> Flags:
         """Whether the work of each node was even before it began to deviate from its usual."""
-        flags: Flags = self._baselines.uneven < usual.UNEVEN
+        flags: Flags = self._baselines.uneven < UNEVEN
         return flags
 
     @property
@@ -264,7 +426,7 @@ class Tracker:
 
         Zero where work is half as uneven as a server's: a load that falls is no slowness.
         """
-        seconds: Floats = np.where(self._baselines.uneven < usual.UNEVEN / 2, self._history.slowed, np.float32(0.0))
+        seconds: Floats = np.where(self._baselines.uneven < UNEVEN / 2, self._history.slowed, np.float32(0.0))
         return seconds
 
     @property
@@ -310,7 +472,7 @@ class Tracker:
         history.given_out |= fresh & used & ~history.used & (history.unused >= UNUSED) & (share < before - PART)
         out_of_use = np.where(used, np.float32(0.0), np.where(history.used, step, history.unused + step))
         np.copyto(history.unused, out_of_use, where=fresh)
-        usual.follow(history.share_before, share, step, GIVEN_OUT_WITHIN, fresh & ~used)
+        follow(history.share_before, share, step, GIVEN_OUT_WITHIN, fresh & ~used)
         history.used = np.where(fresh, used, history.used)
 
     def _recur(self, faulty: Flags, elapsed: Floats) -> None:
@@ -341,7 +503,7 @@ class Tracker:
         history.faults *= np.exp(-elapsed / np.array([[8.0], [60.0], [60.0]], np.float32))
         history.faults += np.stack([seen, seen, np.minimum(seen, 1)])
         for row, (before, now) in enumerate(
-            ((history.utilisation, signals[usual.UTILISATION]), (history.power, signals[usual.POWER]))
+            ((history.utilisation, signals[UTILISATION]), (history.power, signals[POWER]))
         ):
             history.still[row] = np.where(fresh, np.where(before == now, history.still[row] + 1, 0), history.still[row])
             np.copyto(before, now, where=fresh)
@@ -354,31 +516,33 @@ def _lower_together(beside: Floats, signals: Floats) -> Flags:
         beside: Difference of logarithms from the usual, (channels, nodes).
         signals: The six signals, (6, nodes).
     """
-    of_work = beside[[usual.UTILISATION, usual.PIPE, usual.MEMORY_PIPE, usual.POWER]]
+    of_work = beside[[UTILISATION, PIPE, MEMORY_PIPE, POWER]]
     known = ~np.isnan(of_work)
     lower = of_work < LOWER
-    few = known.sum(axis=0) < THREE
-    read = few & (beside[usual.STORAGE] < LOWER[0])
-    flags: Flags = (lower | ~known).all(axis=0) & ((known.sum(axis=0) + read) >= THREE)
-    flags &= known[usual.UTILISATION] & (signals[usual.UTILISATION] > WORKS_AT)
+    few = known.sum(axis=0) < MIN_LOWER_SIGNALS
+    read = few & (beside[STORAGE] < LOWER[0])
+    flags: Flags = (lower | ~known).all(axis=0) & ((known.sum(axis=0) + read) >= MIN_LOWER_SIGNALS)
+    flags &= known[UTILISATION] & (signals[UTILISATION] > WORKS_AT)
     return flags
 
 
 def _sent_over_received(values: Floats) -> Floats:
     """Logarithm of what is sent over what is received: a degraded port sends again and again what was lost."""
-    sent, received = values[_PLACE["scale_out_transmit_flow"]], values[_PLACE["scale_out_receive_flow"]]
+    sent, received = values[_SIGNAL_PLACE["scale_out_transmit_flow"]], values[_SIGNAL_PLACE["scale_out_receive_flow"]]
     moves = (sent > MOVES) & (received > MOVES)
     ratio = np.log(np.where(moves, sent, np.float32(1.0)) / np.where(moves, received, np.float32(1.0)))
-    ratios: Floats = np.where(moves, np.clip(ratio, -WIDEST, WIDEST), np.float32(np.nan))
+    ratios: Floats = np.where(moves, np.clip(ratio, -MAX_DIFFERENCE, MAX_DIFFERENCE), np.float32(np.nan))
     return ratios
 
 
 def _signals(values: Floats) -> Floats:
     """The six signals, (6, nodes); a flow is the mean of what is known of its two ways."""
-    sent, received = values[_PLACE["scale_out_transmit_flow"]], values[_PLACE["scale_out_receive_flow"]]
+    sent, received = values[_SIGNAL_PLACE["scale_out_transmit_flow"]], values[_SIGNAL_PLACE["scale_out_receive_flow"]]
     both = np.where(np.isnan(sent), received, np.where(np.isnan(received), sent, 0.5 * (sent + received)))
     names = ("accelerator_utilisation", "matrix_pipe_activity", "memory_bandwidth_utilisation", "power")
-    return np.stack([*(values[_PLACE[name]] for name in names), both, values[_PLACE["storage_read_flow"]]])
+    return np.stack(
+        [*(values[_SIGNAL_PLACE[name]] for name in names), both, values[_SIGNAL_PLACE["storage_read_flow"]]]
+    )
 
 
 def _logs(signals: Floats, dynamic: Floats) -> Floats:

@@ -18,22 +18,21 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.perception.recognition.rows import Column, blank, rearranged
-from kuayu.perception.recognition.values import Flags, Floats, Instants, Places
+from kuayu.perception.recognition.values import Column, Flags, Floats, Instants, Places, blank, rearranged
 
-LONGEST_PERIOD = 60.0
+MAX_PERIOD = 60.0
 """Seconds between samples that MET-002 allows; taken for the gap of a node that was heard once."""
 
-LEAST_GAP = 1.0
+MIN_GAP = 1.0
 """Seconds between samples that are the least a source is asked for; devices of a node may report one by one."""
 
-MISSED = 2.75
+MISSED_GAPS = 2.75
 """Usual gaps after which a regular node is silent: the third sample is due."""
 
-FIRST = 2
+FIRST_GAP = 2
 """Arrivals after which there is a gap."""
 
-NEW = 8
+NEW_NODE = 8
 """Arrivals before which a node is waited for three times as long, since little is known of its gaps."""
 
 MARGIN = 0.6
@@ -42,27 +41,27 @@ MARGIN = 0.6
 PATIENCE = 10.0
 """Seconds without a word from any of its nodes before which a domain counts as reachable: its aggregator may stall."""
 
-LOST = 8
+ABSENT_GAPS = 8
 """Usual gaps beyond which a gap is an absence, from which nothing is learnt about lateness."""
 
 RARE = 1e-4
 """Share of arrivals that may come later than what the domain has taught; each of them is a false alarm."""
 
-HEARD = 0.3
+FULL_PACE_SHARE = 0.3
 """Share of the arrivals expected from a domain at which its clock goes at full pace."""
 
-SLOWEST = 0.1
+MIN_PACE = 0.1
 """Pace of the clock when very few are heard, so that a mass failure is still seen, if later."""
 
-MEMORY = 600.0
+MEMORY_SECONDS = 600.0
 """Seconds after which what surprised a domain counts for less by a factor e."""
 
 
 @dataclass(slots=True)
 class _Nodes:
     arrived: Annotated[Instants, Column(np.nan, np.float64)]
-    heard: Annotated[Instants, Column(0.0, np.float64)]
-    gap: Annotated[Instants, Column(LONGEST_PERIOD, np.float64)]
+    arrival: Annotated[Instants, Column(0.0, np.float64)]
+    gap: Annotated[Instants, Column(MAX_PERIOD, np.float64)]
     peak: Annotated[Instants, Column(0.0, np.float64)]
     count: Annotated[NDArray[np.int64], Column(0, np.int64)]
     silent: Annotated[Flags, Column(0, np.bool_)]
@@ -77,7 +76,7 @@ class _Domains:
     peak: Annotated[Instants, Column(0.0, np.float64)]
     count: Annotated[NDArray[np.int64], Column(0, np.int64)]
     arrivals: Annotated[Instants, Column(0.0, np.float64)]
-    late: Annotated[Instants, Column(0.0, np.float64, LOST + 1)]
+    late: Annotated[Instants, Column(0.0, np.float64, ABSENT_GAPS + 1)]
     unreachable: Annotated[Flags, Column(0, np.bool_)]
 
 
@@ -126,7 +125,7 @@ class Listener:
         new = ~np.isnan(arrived) & ~(arrived <= nodes.arrived)
         self._advance(step, new)
         self._learn(new, arrived)
-        waited = domains.clock[self._domain] - nodes.heard
+        waited = domains.clock[self._domain] - nodes.arrival
         missing = waited / self._threshold()
         known = ~np.isnan(nodes.arrived)
         nodes.silent = known & (missing > 1)
@@ -148,13 +147,13 @@ class Listener:
         answering = ~np.isnan(nodes.arrived) & ~nodes.silent
         rate = np.bincount(self._domain[answering], weights=1 / nodes.gap[answering], minlength=size)
         domains.pause += step
-        domains.late *= np.exp(-step / MEMORY)
-        domains.arrivals *= np.exp(-step / MEMORY)
+        domains.late *= np.exp(-step / MEMORY_SECONDS)
+        domains.arrivals *= np.exp(-step / MEMORY_SECONDS)
         any_heard = heard_nodes > 0
         share = np.divide(
             heard_nodes, rate * domains.pause, out=np.ones(size), where=(rate * domains.pause > 0) & any_heard
         )
-        pace = np.clip(share / HEARD, SLOWEST, 1.0)
+        pace = np.clip(share / FULL_PACE_SHARE, MIN_PACE, 1.0)
         back = any_heard & domains.unreachable
         longest = np.where(domains.count > 1, 3 * domains.gap, domains.pause)
         domains.clock += np.where(any_heard & ~back, np.minimum(domains.pause, longest) * pace, 0.0)
@@ -165,14 +164,14 @@ class Listener:
         domains.unreachable = (domains.unreachable | gone) & ~any_heard
         changed = (gone | back)[self._domain]
         nodes.cut |= gone[self._domain] & ~np.isnan(nodes.arrived)
-        nodes.heard[changed] = domains.clock[self._domain[changed]]
+        nodes.arrival[changed] = domains.clock[self._domain[changed]]
 
     def _follow(self, heard_nodes: Flags) -> None:
         """Learn the usual pause of a domain between arrivals."""
         domains = self._domains
         domains.count += heard_nodes
         counted = heard_nodes & (domains.count > 1)
-        pause = np.where(domains.count > NEW, np.minimum(domains.pause, 4 * domains.gap), domains.pause)
+        pause = np.where(domains.count > NEW_NODE, np.minimum(domains.pause, 4 * domains.gap), domains.pause)
         weight = np.where(counted, 1 / np.clip(domains.count - 1, 1, 20), 0.0)
         domains.gap += weight * (pause - domains.gap)
         fading = domains.peak - 0.005 * (domains.peak - domains.gap)
@@ -184,20 +183,20 @@ class Listener:
         clock = domains.clock[self._domain]
         nodes.count += new
         again = new & (nodes.count > 1) & ~nodes.cut
-        gap = clock - nodes.heard
-        absent = gap > LOST * nodes.gap
-        surprise = again & (nodes.count > NEW) & (gap > 1.05 * nodes.peak) & (gap > 1.5 * nodes.gap) & ~absent
-        relative = np.clip(np.ceil(gap[surprise] / nodes.gap[surprise] - 0.25), 0, LOST).astype(np.intp)
+        gap = clock - nodes.arrival
+        absent = gap > ABSENT_GAPS * nodes.gap
+        surprise = again & (nodes.count > NEW_NODE) & (gap > 1.05 * nodes.peak) & (gap > 1.5 * nodes.gap) & ~absent
+        relative = np.clip(np.ceil(gap[surprise] / nodes.gap[surprise] - 0.25), 0, ABSENT_GAPS).astype(np.intp)
         np.add.at(domains.late, (relative, self._domain[surprise]), 1.0)
         domains.arrivals += np.bincount(self._domain[again], minlength=len(domains.clock))
-        first = again & (nodes.count == FIRST)
+        first = again & (nodes.count == FIRST_GAP)
         usual = np.where(first, gap, np.minimum(gap, 4 * nodes.gap))
         weight = np.where(again, 1 / np.clip(nodes.count - 1, 1, 20), 0.0)
-        nodes.gap = np.maximum(nodes.gap + weight * (usual - nodes.gap), LEAST_GAP)
+        nodes.gap = np.maximum(nodes.gap + weight * (usual - nodes.gap), MIN_GAP)
         fading = nodes.peak - 0.005 * (nodes.peak - nodes.gap)
         nodes.peak = np.where(again & (first | ~absent), np.maximum(fading, np.where(first, 0.0, gap)), nodes.peak)
         nodes.arrived = np.where(new, arrived, nodes.arrived)
-        nodes.heard = np.where(new, clock, nodes.heard)
+        nodes.arrival = np.where(new, clock, nodes.arrival)
         nodes.silent &= ~new
         nodes.cut &= ~new
 
@@ -207,6 +206,6 @@ class Listener:
         beyond = np.cumsum(domains.late[::-1], axis=0)[::-1]
         taught = (beyond > np.maximum(RARE * domains.arrivals, 1.5)).sum(axis=0)
         taught = np.where(taught > 0, taught - 1 + MARGIN, 0.0)
-        usual = np.maximum(MISSED, taught[self._domain]) * nodes.gap
-        threshold = np.maximum(usual, nodes.peak + MARGIN * nodes.gap) * np.where(nodes.count < NEW, 3, 1)
-        return np.where(nodes.count > 1, threshold, 3 * LONGEST_PERIOD)
+        usual = np.maximum(MISSED_GAPS, taught[self._domain]) * nodes.gap
+        threshold = np.maximum(usual, nodes.peak + MARGIN * nodes.gap) * np.where(nodes.count < NEW_NODE, 3, 1)
+        return np.where(nodes.count > 1, threshold, 3 * MAX_PERIOD)

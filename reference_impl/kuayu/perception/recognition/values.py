@@ -1,18 +1,17 @@
-"""What a recogniser is given and what it says: arrays with one row for each node.
+"""What a recogniser is given, what it says, and how it remembers nodes: arrays with one row or column for each node.
 
-States are those of clause *Resource graph*. Signals are measures of the indicator register in their units; shares of
-devices and the code of the health state are made by whoever keeps the newest samples.
+1. States are those of clause *Resource graph*. Signals are measures of the indicator register in their units; shares of
+   devices and the code of the health state are made by whoever keeps the newest samples.
+2. A memory is a dataclass of arrays, each annotated with the column that it begins as. It keeps what it holds when
+   nodes come and go.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-
-Floats = NDArray[np.float32]
-Instants = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 STATES = ("idle", "busy", "degraded", "straggling", "faulty", "offline", "unknown")
 """Names of the states; arrays hold positions in it."""
@@ -61,6 +60,12 @@ REASONS = (
     "reported as offline",
 )
 """What a state was told from, for people."""
+
+
+Floats = NDArray[np.float32]
+Instants = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +123,40 @@ class Recognition:
     confidence: Floats
     reason: NDArray[np.int8]
     reachable: Flags
+
+
+Rows = TypeVar("Rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An array of shape (nodes,), or (height, nodes), that begins as ``fill``."""
+
+    fill: float
+    dtype: type = np.float32
+    height: int = 0
+
+    def empty(self, nodes: int) -> Any:
+        """The array for so many nodes."""
+        shape = (self.height, nodes) if self.height else (nodes,)
+        return np.full(shape, self.fill, self.dtype)
+
+
+def blank(kind: type[Rows], nodes: int) -> Rows:
+    """A memory of so many nodes of which nothing is known."""
+    hints = get_type_hints(kind, include_extras=True)
+    return kind(**{name: hint.__metadata__[0].empty(nodes) for name, hint in hints.items()})
+
+
+def rearranged(rows: Rows, origin: Places) -> Rows:
+    """The memory of new rows; row i was row ``origin[i]`` before, or is new where that is −1."""
+    new_rows = blank(type(rows), len(origin))
+    old = origin >= 0
+    for name in get_type_hints(type(rows)):
+        getattr(new_rows, name)[..., old] = getattr(rows, name)[..., origin[old]]
+    return new_rows
+
+
+def stacked(out: Floats, rows: Sequence[NDArray[Any]]) -> Floats:
+    """Put rows and blocks of rows one below the other; memory that is used again costs far less than new one."""
+    return np.concatenate([np.atleast_2d(row) for row in rows], out=out)

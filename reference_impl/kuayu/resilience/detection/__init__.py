@@ -14,10 +14,10 @@ from kuayu.resilience.detection.records import (
     Explanation,
     Measurements,
     Origins,
+    Population,
     Report,
     Settings,
     Steps,
-    Watched,
 )
 
 __all__ = [
@@ -31,8 +31,8 @@ __all__ = [
     "Explanation",
     "Measurements",
     "Origins",
+    "Population",
     "Report",
     "Settings",
     "Steps",
-    "Watched",
 ]

@@ -13,9 +13,7 @@ import numpy as np
 from kuayu.resilience.detection import records as states
 from kuayu.resilience.detection.jobs import ALARM as RANK_ALARM
 from kuayu.resilience.detection.jobs import Progress, Stragglers
-from kuayu.resilience.detection.links import ALARM as LINK_ALARM
-from kuayu.resilience.detection.links import Links
-from kuayu.resilience.detection.nodes import Nodes
+from kuayu.resilience.detection.nodes import LINK_ALARM, Links, Nodes
 from kuayu.resilience.detection.records import (
     DEAD,
     UNKNOWN,
@@ -27,10 +25,10 @@ from kuayu.resilience.detection.records import (
     Measurements,
     Origins,
     Places,
+    Population,
     Report,
     Settings,
     Steps,
-    Watched,
 )
 
 RAREST = 9.0
@@ -40,7 +38,7 @@ Name = Callable[[int], str]
 """What a row is called."""
 
 
-def explain_node(node: int, report: Report, nodes: Nodes, watched: Watched) -> Explanation:
+def explain_node(node: int, report: Report, nodes: Nodes, watched: Population) -> Explanation:
     """Why a node is in its state."""
     state = states.NODE_STATES[report.node[node]]
     evidence: list[str] = []
@@ -73,23 +71,23 @@ def explain_node(node: int, report: Report, nodes: Nodes, watched: Watched) -> E
     )
 
 
-def explain_domain(domain: int, report: Report, nodes: Nodes, watched: Watched) -> Explanation:
+def explain_domain(domain: int, report: Report, nodes: Nodes, watched: Population) -> Explanation:
     """Why a domain is in its state; what accrues is the share of due beats that do not come."""
     of_it = watched.domain == domain
     known = of_it & (nodes.arrivals.senders.count > 0)
     cut = int((report.node[known] == states.UNKNOWN).sum())
     share = float(report.silent_share[domain])
-    last_heard = nodes.arrivals.senders.heard[known]
+    last_beats = nodes.arrivals.senders.last_beat[known]
     evidence = [f"{share:.0%} of the beats that are due do not come"]
-    if len(last_heard):
-        evidence.append(f"last beat {report.now - float(last_heard.max()):.2f} s ago")
+    if len(last_beats):
+        evidence.append(f"last beat {report.now - float(last_beats.max()):.2f} s ago")
     evidence.append(f"{cut} of {int(of_it.sum())} nodes are unknown for that reason")
     since = float(report.domain_since[domain])
     return Explanation(states.DOMAIN_STATES[report.domain[domain]], since, share, 0.5, tuple(evidence))
 
 
 def explain_job(
-    job: int, report: Report, progress: Progress, watched: Watched, threshold: float, names: tuple[Name, Name]
+    job: int, report: Report, progress: Progress, watched: Population, threshold: float, names: tuple[Name, Name]
 ) -> Explanation:
     """Why a job is in its state; ``names`` are those of nodes and of ranks."""
     node_name, rank_name = names
@@ -145,7 +143,7 @@ class Detector:
         settings: What the operator decides.
     """
 
-    def __init__(self, watched: Watched, settings: Settings | None = None) -> None:
+    def __init__(self, watched: Population, settings: Settings | None = None) -> None:
         self.watched = watched
         self.settings = settings or Settings()
         self._nodes = Nodes(watched, self.settings)
@@ -155,7 +153,7 @@ class Detector:
         self._now = -np.inf
         self._job_threshold: Floats = np.zeros(watched.jobs, np.float32)
 
-    def rearrange(self, watched: Watched, origins: Origins) -> None:
+    def rearrange(self, watched: Population, origins: Origins) -> None:
         """Go on with other rows; row i of a kind was row ``origins.kind[i]`` before, or is new where that is −1."""
         self.watched = watched
         self._nodes.rearrange(watched, origins)
@@ -195,7 +193,7 @@ class Detector:
         before = self._progress.ranks.senders.top.copy()
         moved = self._progress.follow(steps)
         senders = self._progress.ranks.senders
-        self._nodes.vouch(self.watched.rank_node[moved], senders.heard[moved])
+        self._nodes.vouch(self.watched.rank_node[moved], senders.last_beat[moved])
         anew = moved[senders.top[moved] < before[moved]]
         if len(anew):
             self._stragglers.restart(anew, senders.top[anew])

@@ -25,8 +25,8 @@
    - Each chance leans on that of the group, the group's on all, and theirs on a heavy (Pareto) tail: (gone on + a) ÷
      (at risk + a ÷ the wider chance), a gamma–Poisson mean (Robbins 1956, empirical Bayes). So few samples do not
      give thin tails, and what one sender taught is known of all.
-   - The group has two memories, of hours and of seconds; the more cautious holds. So worse weather counts at once.
-   - No weather is quite impossible: a small share ``TURN`` of the heavy tail always stays.
+   - The group has two memories, of hours and of seconds; the more cautious holds. So worse conditions count at once.
+   - No condition is quite impossible: a small share ``TURN`` of the heavy tail always stays.
 
    Memory fades with gaps that were heard, never with mere time, so silence never lowers suspicion.
 4. Flapping: who comes and goes is charged a penalty that decays (C. Villamizar et al., RFC 2439, 1998).
@@ -43,7 +43,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.perception.recognition.values import Column, blank, rearranged
 from kuayu.resilience.detection.records import Beats, Flags, Floats, Instants, Places
 
 STALE_PERIODS = 1.0
@@ -66,7 +66,7 @@ MIN_WEIGHT, MAX_LOG_CHANGE = 0.1, 0.2
 class Senders:
     """What is known of each sender."""
 
-    heard: Annotated[Instants, Column(np.nan, np.float64)]
+    last_beat: Annotated[Instants, Column(np.nan, np.float64)]
     period: Annotated[Instants, Column(0.5, np.float64)]
     count: Annotated[NDArray[np.int64], Column(0, np.int64)]
     top: Annotated[NDArray[np.int64], Column(-1, np.int64)]
@@ -119,7 +119,7 @@ class Arrivals:
     def expect(self, node: Places, heard_at: Instants, period: Instants, gone: Flags) -> None:
         """Count senders as heard that were heard before this memory began; whatever they send next is news."""
         of = self.senders
-        of.heard[node], of.period[node], of.gone[node] = heard_at, period, gone
+        of.last_beat[node], of.period[node], of.gone[node] = heard_at, period, gone
         of.count[node] = 1
 
     def take(self, beats: Beats) -> tuple[list[EndedGaps], Flags]:
@@ -149,10 +149,10 @@ class Arrivals:
         beats, node, anew, new = beats[news], node[news], anew[news], new[news]
         fresh = new | anew | (self._lag(beats) < STALE_PERIODS * of.period[node])
         raised = self._raised(beats, fresh)
-        seconds = beats.received - of.heard[node]
+        seconds = beats.received - of.last_beat[node]
         self._pace(beats, np.where(new | anew, np.nan, seconds))
         gap = seconds / of.period[node]
-        of.heard[node] = np.fmax(of.heard[node], beats.received)
+        of.last_beat[node] = np.fmax(of.last_beat[node], beats.received)
         of.count[node] += 1
         of.top[node], of.sent[node] = beats.sequence, beats.sent
         of.begun[node[anew]] = beats.received[anew]
@@ -264,7 +264,7 @@ TRUST = 100.0
 """Gaps that the tail of all counts for at most in that of a group, since domains differ."""
 
 TURN = 3e-6
-"""Share of gaps that are taken to be of weather never seen."""
+"""Share of gaps that are taken to be of conditions never seen."""
 
 ROW_MEMORY = 1200.0
 """Gaps after which what a row taught counts for less by a factor e."""
@@ -298,7 +298,7 @@ class _GroupSurvival:
     gaps: Annotated[Instants, Column(0.0, np.float64, POINTS)]
     brief: Annotated[Instants, Column(0.0, np.float64, POINTS)]
     fresh: Annotated[Instants, Column(0.0, np.float64)]
-    heard: Annotated[Instants, Column(0.0, np.float64)]
+    beats: Annotated[Instants, Column(0.0, np.float64)]
     log: Annotated[Instants, Column(0.0, np.float64, POINTS)]
 
 
@@ -337,7 +337,7 @@ class GapSurvival:
         groups = self._groups
         group, count = self._group[row], len(groups.fresh)
         groups.brief += np.bincount(point * count + group, minlength=POINTS * count).reshape(POINTS, count)
-        groups.heard += np.bincount(group, minlength=count)
+        groups.beats += np.bincount(group, minlength=count)
         point, row, group = point[lasting], row[lasting], group[lasting]
         self._rows.gaps[point, row] += 1
         self._rows.fresh[row] += 1
@@ -376,8 +376,8 @@ class GapSurvival:
         rows, groups = self._rows, self._groups
         sizes = np.maximum(np.bincount(self._group, minlength=len(groups.fresh)), 1)
         groups.gaps *= np.exp(-groups.fresh / sizes / GROUP_MEMORY)
-        groups.brief *= np.exp(-groups.heard / sizes / BRIEF_MEMORY)
-        groups.fresh[:], groups.heard[:] = 0, 0
+        groups.brief *= np.exp(-groups.beats / sizes / BRIEF_MEMORY)
+        groups.fresh[:], groups.beats[:] = 0, 0
         rows.gaps *= np.exp(-rows.fresh / np.float32(ROW_MEMORY))
         rows.fresh[:] = 0
         everyone = _chance(_beyond(groups.gaps.sum(axis=1, keepdims=True)), _PRIOR_CHANCE[:, None])

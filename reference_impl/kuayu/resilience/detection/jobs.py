@@ -22,7 +22,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.perception.recognition.values import Column, blank, rearranged
 from kuayu.resilience.detection import records as states
 from kuayu.resilience.detection.heartbeats import Arrivals, GapSurvival
 from kuayu.resilience.detection.nodes import DAY_S
@@ -33,10 +33,10 @@ from kuayu.resilience.detection.records import (
     Instants,
     Origins,
     Places,
+    Population,
     Settings,
     States,
     Steps,
-    Watched,
 )
 
 PACED = 8
@@ -77,14 +77,14 @@ class _Jobs:
 class Progress:
     """States of jobs."""
 
-    def __init__(self, watched: Watched, settings: Settings) -> None:
+    def __init__(self, watched: Population, settings: Settings) -> None:
         self._watched, self._settings = watched, settings
         self.ranks = Arrivals(len(watched.rank_job), 1.0)
         self._jobs = blank(_Jobs, watched.jobs)
         self._lateness = GapSurvival(np.zeros(watched.jobs, np.intp), 1)
         self._pause: Instants = np.full(watched.jobs, np.nan)
 
-    def rearrange(self, watched: Watched, origins: Origins) -> None:
+    def rearrange(self, watched: Population, origins: Origins) -> None:
         """Take over the rows that stay."""
         ranks = np.arange(len(watched.rank_job)) if origins.ranks is None else origins.ranks
         jobs = np.arange(watched.jobs) if origins.jobs is None else origins.jobs
@@ -161,7 +161,7 @@ class Progress:
 
     def _advance(self, moved: states.Places) -> None:
         jobs, senders = self._jobs, self.ranks.senders
-        job, top, advanced = self._watched.rank_job[moved], senders.top[moved], senders.heard[moved]
+        job, top, advanced = self._watched.rank_job[moved], senders.top[moved], senders.last_beat[moved]
         order = np.lexsort((-advanced, top, job))
         last = np.flatnonzero(np.diff(job[order], append=-1))
         job, top, advanced = job[order[last]], top[order[last]], advanced[order[last]]
@@ -266,12 +266,12 @@ class _Ranks:
 class Stragglers:
     """States of ranks."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: Population) -> None:
         self._ranks = blank(_Ranks, len(watched.rank_job))
         self._looked = -np.inf
         self._group(watched)
 
-    def rearrange(self, watched: Watched, origins: Origins) -> None:
+    def rearrange(self, watched: Population, origins: Origins) -> None:
         """Take over the rows that stay; steps that wait to be compared are compared in their new company."""
         same = np.arange(len(watched.rank_job)) if origins.ranks is None else origins.ranks
         self._ranks = rearranged(self._ranks, same)
@@ -398,7 +398,7 @@ class Stragglers:
         ranks.since[(state != ranks.state) | np.isnan(ranks.since)] = now
         ranks.state = state
 
-    def _group(self, watched: Watched) -> None:
+    def _group(self, watched: Population) -> None:
         """Ranks of one job and domain are peers where they are enough; the rest of the job's are among themselves."""
         domain = watched.domain[watched.rank_node] if len(watched.rank_node) else watched.rank_node
         place = watched.rank_job * (watched.domains + 1) + domain

@@ -39,7 +39,7 @@ def _none() -> Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class Population:
     """Nodes, jobs and links that are watched.
 
     Attributes:

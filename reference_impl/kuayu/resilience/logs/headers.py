@@ -52,12 +52,12 @@ class Start(NamedTuple):
     """Where a message may begin.
 
     Attributes:
-        at: Its place.
+        position: Its place.
         before: Flags of ``Before``, as a plain number.
         program: Program that the header names, in lower case.
     """
 
-    at: int
+    position: int
     before: int
     program: bytes | None
 
@@ -223,7 +223,7 @@ def starts(block: bytes, low: bytes, begin: int, end: int) -> Iterator[Start]:
     for count in range(MAX_PIECES):
         kind = ""
         after = _named(low, start, end, structured=structured) if nameable else None
-        if after is None and (piece := _PIECE.match(low, start.at, end)):
+        if after is None and (piece := _PIECE.match(low, start.position, end)):
             kind = piece.lastgroup or ""
             if kind != "raised" or _is_class(block, piece):
                 program = _program(kind, piece[0]) or start.program
@@ -239,7 +239,7 @@ def starts(block: bytes, low: bytes, begin: int, end: int) -> Iterator[Start]:
         if after is None:
             return
         nameable = kind in _BEFORE_NAMES
-        start = Start(_blanks(low, after.at, end), after.before, after.program)
+        start = Start(_blanks(low, after.position, end), after.before, after.program)
         yield start
 
 
@@ -259,18 +259,18 @@ def _blanks(low: bytes, place: int, end: int) -> int:
 
 def _rare(low: bytes, start: Start, end: int, *, first: bool) -> Start | None:
     """A program without a host, a host without a program, or a field of a structured log."""
-    if start.program is None and (alone := _ALONE.match(low, start.at, end)):
+    if start.program is None and (alone := _ALONE.match(low, start.position, end)):
         return Start(alone.end(), start.before, alone[1])
-    if first and start.program is None and (host := _HOST_ONLY.match(low, start.at, end)):
+    if first and start.program is None and (host := _HOST_ONLY.match(low, start.position, end)):
         return Start(host.end(), start.before | _GATHERED, None)
-    field = _FIELD.match(low, start.at, end) if low.startswith(b"{", start.at) else None
+    field = _FIELD.match(low, start.position, end) if low.startswith(b"{", start.position) else None
     return Start(field.end(), start.before | _LOGGER, start.program) if field else None
 
 
 def _named(low: bytes, start: Start, end: int, *, structured: bool) -> Start | None:
     """What follows host and program: two words and a colon behind an instant, or where the program is the kernel."""
     stamped = start.before & _INSTANT
-    match = (_STRUCTURED if structured and stamped else _NAMED).match(low, start.at, end)
+    match = (_STRUCTURED if structured and stamped else _NAMED).match(low, start.position, end)
     if match is None or start.program is not None:
         return None
     program = match[2].rsplit(b"/", 1)[-1]

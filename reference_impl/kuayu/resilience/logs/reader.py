@@ -639,7 +639,7 @@ def _tree() -> "Drain":
     """Drain's tree, which looks only at the newest templates of a leaf."""
     from drain3.drain import Drain
 
-    class Bounded(Drain):
+    class BoundedDrain(Drain):
         def fast_match(
             self,
             cluster_ids: Collection[int],
@@ -649,7 +649,7 @@ def _tree() -> "Drain":
         ) -> "LogCluster | None":
             return super().fast_match(list(cluster_ids)[-MAX_AT_LEAF:], tokens, sim_th, include_params)
 
-    return Bounded()
+    return BoundedDrain()
 
 
 def _template(entry: Any) -> Template:

@@ -257,8 +257,8 @@ class Fault:
             are read where they are; ``subject2`` where the subject stands elsewhere in another form of the line.
         subject_before: With what the message of a line shortly before begins that names the subject, or None.
         certain: Whether the form is documented, and not only its words.
-        told: Lines that tell it.
-        not_told: Lines that do not.
+        examples: Lines that tell it.
+        counterexamples: Lines that do not.
     """
 
     code: str
@@ -276,8 +276,8 @@ class Fault:
     subject_before: re.Pattern[bytes] | None
     certain: bool
     source: Source
-    told: tuple[str, ...]
-    not_told: tuple[str, ...]
+    examples: tuple[str, ...]
+    counterexamples: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,7 @@ class Recogniser:
             yield from self._line(line, sorted(hits[row]), before)
 
     def _line(self, line: _Line, hits: list[tuple[int, int]], before: bytes) -> Iterator[Verdict]:
-        """One verdict for each stretch of ``REACH`` bytes in which something is told."""
+        """One verdict for each span of ``REACH`` bytes in which something is told."""
         count = 0
         next_hit = 0
         known: dict[int, Starts] = {}
@@ -509,10 +509,10 @@ def _match(
     """Where a fault's form begins a message, what may follow at most, and whether the header is its channel's."""
     start = None
     for start in begins:
-        if start.at > hit:
+        if start.position > hit:
             return None
         allowed = _allowed(fault, start)
-        match = fault.pattern.match(low, start.at, stop) if allowed else None
+        match = fault.pattern.match(low, start.position, stop) if allowed else None
         if match is not None and allowed is not None:
             return match, *allowed
     if start is not None and fault.channel is Channel.JOB and fault.follows is not Follows.DRAIN:
@@ -540,11 +540,11 @@ def _allowed(fault: Fault, start: Start) -> tuple[Follows, bool] | None:
 
 def _loose(fault: Fault, low: bytes, hit: int, stop: int, last: Start) -> tuple[re.Match[bytes], Follows, bool] | None:
     """Where a job puts a few words of its own and a colon before those of a library; not where it quotes or talks."""
-    if last.before & _OF_KERNEL or hit - last.at > _MAX_LOOSE or _TALK.match(low, last.at, hit):
+    if last.before & _OF_KERNEL or hit - last.position > _MAX_LOOSE or _TALK.match(low, last.position, hit):
         return None
-    begin = low.find(b": ", last.at, hit) + 2
+    begin = low.find(b": ", last.position, hit) + 2
     while begin >= 2:  # noqa: PLR2004 - the length of what was looked for
-        if _QUOTES.search(low, last.at, begin):
+        if _QUOTES.search(low, last.position, begin):
             return None
         match = fault.pattern.match(low, begin, stop)
         if match is not None:
@@ -569,7 +569,7 @@ def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> s
         if host_of(earlier[:256]) != host:
             continue
         for start in starts(earlier, earlier.lower(), 0, len(earlier)):
-            match = pattern.match(earlier.lower(), start.at)
+            match = pattern.match(earlier.lower(), start.position)
             if match is not None:
                 return _group(earlier, match, "subject")
     return None
@@ -615,8 +615,8 @@ def _fault(entry: dict[str, Any], vendor: str, sources: dict[str, Source]) -> Fa
         subject_before=_pattern(entry["subject_before"]) if "subject_before" in entry else None,
         certain=entry.get("certain", True),
         source=sources[entry["source"]],
-        told=tuple(entry["told"]),
-        not_told=tuple(entry["not_told"]),
+        examples=tuple(entry["told"]),
+        counterexamples=tuple(entry["not_told"]),
     )
 
 

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from kuayu.perception import otlp, otlp_size, page_hints
+from kuayu.perception import collection, otlp
 from kuayu.perception.otlp import JSON, PROTOBUF, MetricsMap
 from kuayu.service import bodies, ingest, instants, openapi, parameters
 from kuayu.service.ingest import Reception
@@ -405,21 +405,21 @@ def _command(runtime: Runtime, tenant: str, media_type: str, body: bytes, recept
             refused[_unknown(node)] += len(points)
     unused = None
     if metrics.unused and not metrics.nodes and not metrics.left_out:
-        unused = page_hints.unused(metrics.unused, _map(), registers.indicators())
+        unused = collection.why_unused(metrics.unused, _map(), registers.indicators())
     return StoreMetrics(nodes, refused, metrics.left_out, media_type, unused)
 
 
 def _message(media_type: str, body: bytes, max_batch: int) -> ExportMetricsServiceRequest:
     if media_type == PROTOBUF:
-        if otlp_size.wire_exceeds(body, FIELDS * max_batch):
+        if otlp.wire_exceeds(body, FIELDS * max_batch):
             raise ProblemException("payload-too-large", f"more than {FIELDS * max_batch} fields of protobuf")
         message = otlp.from_protobuf(body)
-        if otlp_size.exceeds(message, PARTS * max_batch):
+        if otlp.exceeds(message, PARTS * max_batch):
             detail = f"more than {PARTS * max_batch} resources, scopes, metrics, points and attributes"
             raise ProblemException("payload-too-large", detail)
         return message
     value = bodies.parse_json(body)
-    if otlp_size.json_exceeds(value, JSON_VALUES * max_batch):
+    if otlp.json_exceeds(value, JSON_VALUES * max_batch):
         raise ProblemException("payload-too-large", f"more than {JSON_VALUES * max_batch} values of JSON")
     return otlp.from_json(value)
 

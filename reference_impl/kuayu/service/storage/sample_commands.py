@@ -16,7 +16,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 from typing_extensions import override
 
-from kuayu.perception import otlp, page_hints
+from kuayu.perception import collection, otlp
 from kuayu.perception.collection import CollectionMap, Conversion, Reading, Refusal
 from kuayu.perception.counters import Counters, Known
 from kuayu.perception.exposition import Series
@@ -167,7 +167,7 @@ class StorePage:
         """A page that the map takes nothing of may be another exporter's."""
         if used:
             return []
-        detail = page_hints.unused(self.page, self.exporter, registers.indicators())
+        detail = collection.why_unused(self.page, self.exporter, registers.indicators())
         return [IngestWarning(WarningKind.nothing_used, detail)]
 
     def _limits(self, connection: Connection) -> DeviceLimits:
