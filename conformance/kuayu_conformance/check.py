@@ -31,6 +31,7 @@ class Check(Generic[Observation]):
             through: what they time is not to be what this one costs.
         measurements: Whether the check uses tables of measurements.
         traces: Names of public originals that the check uses in a full run where they are at hand.
+        summary: What it does, in a line; empty where its module has no other check, whose first line says it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Check(Generic[Observation]):
     heavy: bool = False
     measurements: bool = False
     traces: tuple[str, ...] = ()
+    summary: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class CheckEntry:
 
     Attributes:
         name: Its name.
-        module: Its module beneath ``kuayu_conformance.checks``, which the register gives for each of its requirements.
+        module: Its module beneath ``kuayu_conformance.checks``.
+        constant: Its name there; a module has one ``CHECK``, and may have others beside it that are of its subject.
         needs: Profiles and sub-profiles whose operations the check drives, where that is not the profile of its
             requirements; one of them is enough. Common behaviour shows only where there is something to write or to
             decide.
@@ -62,10 +65,17 @@ class CheckEntry:
 
     name: str
     module: str
+    constant: str = "CHECK"
     needs: tuple[str, ...] = ()
     long: bool = False
     longer: tuple[str, ...] = ()
     extra: str = ""
+
+    @property
+    def path(self) -> str:
+        """What the register gives for each of its requirements: its module, and its name there unless that is CHECK."""
+        module = f"kuayu_conformance.checks.{self.module}"
+        return module if self.constant == "CHECK" else f"{module}.{self.constant}"
 
     def load(self) -> Check[Any]:
         """The check, whose module is imported when this is first asked.
@@ -73,7 +83,7 @@ class CheckEntry:
         Raises:
             ModuleNotFoundError: The extra is not installed.
         """
-        check: Check[Any] = import_module(f"kuayu_conformance.checks.{self.module}").CHECK
+        check: Check[Any] = getattr(import_module(f"kuayu_conformance.checks.{self.module}"), self.constant)
         return check
 
 

@@ -41,8 +41,7 @@ from kuayu.scheduling.state_digest import CanonicalState
 from kuayu.service import bodies, patching, scheduling, worker_pool
 from kuayu.service.computations import Decided
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, StateBuilder
-from kuayu_conformance.checks.scheduling.stream import Scale, Stream
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Scale, StateBuilder, Stream
 from kuayu_schemas import schema
 
 SEED = "20261125"

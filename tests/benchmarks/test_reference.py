@@ -38,8 +38,7 @@ def placement_bodies() -> list[bytes]:
     The first state of all is left out: no job has ended before it, so that there is next to no room.
     """
     from kuayu_conformance.checks.scheduling.latency import JUDGED
-    from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder
-    from kuayu_conformance.checks.scheduling.stream import Stream
+    from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder, Stream
 
     states = iter(Stream(StateBuilder(random.Random(SEED)), JUDGED))
     return list(islice(states, 1, 6))

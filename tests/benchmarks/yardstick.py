@@ -32,10 +32,9 @@ from statistics import median
 from typing import Any
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.scheduling import baseline_scores as sch_baselines
+from kuayu_conformance.checks.scheduling import scores as sch_baselines
 from kuayu_conformance.checks.scheduling.cells import ALL, FULL, TRACE, assignment
-from kuayu_conformance.checks.scheduling.scores import LARGE
-from kuayu_conformance.checks.scheduling.window_player import RequestMode, ServicePolicy
+from kuayu_conformance.checks.scheduling.scores import LARGE, RequestMode, ServicePolicy
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.codec import Wire, placement_of

@@ -11,7 +11,7 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience.adjustment_invariants import divided
+from kuayu_conformance.checks.resilience.adjustment_gain import divided
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.testbed.adjustment.law import AskedJob, Level, Motion, Policy, jobs, levels, looked_at
 from kuayu_conformance.testbed.scheduling.law import penalty

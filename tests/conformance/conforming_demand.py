@@ -11,7 +11,7 @@ from conforming import FunctionSource
 from conforming import episode as episode_of
 
 from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES, counted, devices
-from kuayu_conformance.checks.demand.training_phases import on_its_own
+from kuayu_conformance.checks.demand.totals import on_its_own
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
 from kuayu_schemas import schema

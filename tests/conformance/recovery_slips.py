@@ -11,8 +11,7 @@ from conformance.conforming_recovery import backup
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience.recovery_invariants import Standing, standings
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS, Standing, standings
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 
 Nodes = list[Json]

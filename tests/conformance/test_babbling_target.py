@@ -120,9 +120,9 @@ def babbler(request: pytest.FixtureRequest) -> Iterator[str]:
 def test_nonsense_is_the_targets_fault_and_never_the_suites(
     babbler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kuayu_conformance.checks.kit.resources.TOLD", 0.5)
+    monkeypatch.setattr("kuayu_conformance.checks.kit.requests.TOLD", 0.5)
     # Each exporter is played into each trap all the same, but in three pages of nonsense and not in thirty.
-    monkeypatch.setattr("kuayu_conformance.checks.metrics.accuracy.CELLS_QUICK", 1)
+    monkeypatch.setattr("kuayu_conformance.checks.metrics.sampling.CELLS_QUICK", 1)
     options = Options(watch=False, target=babbler, nonce="babble", other_headers={"x": "y"}, selection=WAITLESS)
     report = Run(options, tmp_path, Progress()).execute()
     stumbled = {r.requirement: r.reason for r in report.results if r.verdict.value == "harness-error"}

@@ -223,7 +223,7 @@ def held_against(report: ConformanceReport, earned: frozenset[str]) -> None:
 def test_whoever_carries_out_nothing_passes_nothing(
     cheat: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kuayu_conformance.checks.kit.resources.TOLD", 0.5)
+    monkeypatch.setattr("kuayu_conformance.checks.kit.requests.TOLD", 0.5)
     monkeypatch.setattr("kuayu_conformance.checks.interface.declaration._SOON", 0)
     rule, earned = CHEATS[cheat]
     with by_rule(rule) as target:

@@ -18,7 +18,7 @@ from typing_extensions import override
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks import DECIDING
 from kuayu_conformance.checks.forecast import forecast_requests
-from kuayu_conformance.checks.interface import reference_requests
+from kuayu_conformance.checks.interface import references
 from kuayu_conformance.checks.interface.references import (
     CHECK,
     INVALID,
@@ -67,7 +67,7 @@ def seen() -> SpoiltRequests:
 def right() -> dict[str, Json]:
     """Requests that are right, as :func:`seen` was asked them, by operation."""
     drawn = episode()
-    return {path: dict(body) for path, body in reference_requests.requests(drawn.random, drawn.naming).items()}
+    return {path: dict(body) for path, body in references.requests(drawn.random, drawn.naming).items()}
 
 
 def unmet(found: list[Finding]) -> list[str]:
@@ -142,7 +142,7 @@ def test_what_is_wrong_of_forecasts_is_seen_by_somebody_else(path: str) -> None:
 def test_paths_are_those_of_the_checks_of_forecasts() -> None:
     """They stand twice, for those checks need a library of numbers, and this one does not."""
     for name in ("FORECASTS", "WAVEFORMS", "PEAKS", "RESERVATIONS", "PHASES"):
-        assert getattr(forecast_requests, name) == getattr(reference_requests, name)
+        assert getattr(forecast_requests, name) == getattr(references, name)
 
 
 @pytest.mark.parametrize("profile", ["IDX", "DEM", "FCT", "SCH", "RES"])

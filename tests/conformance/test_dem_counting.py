@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.checks.demand.demand_requests import counted, devices
-from kuayu_conformance.checks.demand.totals import ANCHORS
-from kuayu_conformance.checks.demand.training_phases import Occupancy, in_vain
+from kuayu_conformance.checks.demand.totals import ANCHORS, Occupancy, in_vain
 from kuayu_conformance.checks.kit.decisions import Json
 
 SMALL: Json = {"layers": 2, "hidden": 4, "heads": 2, "sequence": 8, "vocabulary": 10}

@@ -9,18 +9,24 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.demand.sizing import BESIDE, CURVE, JUDGED, ONE_RATE, Cell, SizedHistories, judge
-from kuayu_conformance.checks.demand.sizing_scores import (
+from kuayu_conformance.checks.demand.sizing import (
+    BESIDE,
+    CURVE,
+    JUDGED,
+    ONE_RATE,
     STATED,
     AnswerFaults,
+    Cell,
     KindRanking,
     RatePair,
     Setting,
+    SizedHistories,
     SizedWindow,
     SizingExchange,
     Window,
     advantage,
     gains,
+    judge,
     mean_gain,
     points,
     ranked,

@@ -7,8 +7,7 @@ import pytest
 from conformance.sizing_targets import Json, Sizer, Target, conforming, episode, halving, idle
 
 from kuayu_conformance.checks.demand import sizing as dem_sizing
-from kuayu_conformance.checks.demand.sizing import CURVE, SizedHistories
-from kuayu_conformance.checks.demand.sizing_scores import Questioner, Setting, gains, mean_gain
+from kuayu_conformance.checks.demand.sizing import CURVE, Questioner, Setting, SizedHistories, gains, mean_gain
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.testbed.right_sizing import FIFO, KINDS, MIXES
 from kuayu_schemas import schema
@@ -24,7 +23,7 @@ def _few() -> Iterable[None]:
         patch.setattr(dem_sizing, "QUICK", (1, 2))
         patch.setattr(dem_sizing, "CURVE_QUICK", (1, 1))
         patch.setattr(dem_sizing, "NOTHING_QUICK", (1, 4))
-        patch.setattr("kuayu_conformance.checks.demand.sizing_scores.RECORDS", 1500)
+        patch.setattr("kuayu_conformance.checks.demand.sizing.RECORDS", 1500)
         yield
 
 

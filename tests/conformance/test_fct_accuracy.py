@@ -6,8 +6,16 @@ from dataclasses import replace
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.forecast.accuracy import CHECK, AccuracyForecasts, RealRow, judge
-from kuayu_conformance.checks.forecast.origins import HORIZONS, LEVELS, OriginForecasts, Row
+from kuayu_conformance.checks.forecast.accuracy import (
+    CHECK,
+    HORIZONS,
+    LEVELS,
+    AccuracyForecasts,
+    OriginForecasts,
+    RealRow,
+    Row,
+    judge,
+)
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_conformance.testbed.demand.baselines import LAST, PLAN, SIMPLE

@@ -8,8 +8,8 @@ import pytest
 from conformance.conforming_forecaster import episode
 
 from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.forecast.accuracy import Size
 from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS
-from kuayu_conformance.checks.forecast.origins import Size
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure

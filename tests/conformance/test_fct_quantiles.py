@@ -5,8 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from kuayu_conformance.checks.forecast.origins import LEVELS, OriginForecasts, Row
-from kuayu_conformance.checks.forecast.quantiles import QuantileForecasts, ReservedRow, deviation, judge, pinball
+from kuayu_conformance.checks.forecast.accuracy import (
+    LEVELS,
+    OriginForecasts,
+    QuantileForecasts,
+    ReservedRow,
+    Row,
+    deviation,
+    judge_quantiles,
+    pinball,
+)
 from kuayu_conformance.findings import Claim, Figure
 
 AIM = 0.02
@@ -36,7 +44,7 @@ def reserved(violations: int, *, devices: float = 90.0, promised: float = 0.1, d
 
 def claims(of: Sequence[ReservedRow]) -> list[bool]:
     """Whether what was promised is kept, and less is reserved than was seen at most."""
-    found = judge(QuantileForecasts(OriginForecasts((), (), 0), tuple(of)))
+    found = judge_quantiles(QuantileForecasts(OriginForecasts((), (), 0), tuple(of)))
     return [each.met for each in found if isinstance(each, Claim)][2:]
 
 
@@ -65,7 +73,7 @@ def test_what_came_may_be_unlike_what_is_said_only_as_far_as_levels_tell() -> No
 
 def test_the_worst_of_domains_and_tenants_counts() -> None:
     worse = [replace(row, part="tenant", tenant=0) for row in spread(0.04)]
-    found = list(judge(QuantileForecasts(OriginForecasts((*spread(), *worse), (), 1), tuple(reserved(0)))))
+    found = list(judge_quantiles(QuantileForecasts(OriginForecasts((*spread(), *worse), (), 1), tuple(reserved(0)))))
     (figure,) = (each for each in found if isinstance(each, Figure))
     assert figure.estimate == pytest.approx(0.04, abs=0.0011)
     assert figure.bound >= figure.estimate
@@ -96,5 +104,5 @@ def test_whoever_reserves_the_most_that_was_seen_has_not_forecast() -> None:
 
 
 def test_questions_without_an_answer_fail() -> None:
-    found = judge(QuantileForecasts(OriginForecasts((), (), 0), (), unanswered=2))
+    found = judge_quantiles(QuantileForecasts(OriginForecasts((), (), 0), (), unanswered=2))
     assert [each.met for each in found if isinstance(each, Claim)] == [True, False]

@@ -9,12 +9,13 @@ import pytest
 from conformance.conforming_forecaster import episode
 
 from kuayu_conformance.checks.forecast import accuracy as fct_accuracy
+from kuayu_conformance.checks.forecast import accuracy as fct_origins
+from kuayu_conformance.checks.forecast import accuracy as fct_quantiles
 from kuayu_conformance.checks.forecast import accuracy as fct_real
+from kuayu_conformance.checks.forecast import consistency as fct_peaks
+from kuayu_conformance.checks.forecast import consistency as fct_waveforms
 from kuayu_conformance.checks.forecast import consistency as fct_whole
-from kuayu_conformance.checks.forecast import origins as fct_origins
-from kuayu_conformance.checks.forecast import quantiles as fct_quantiles
-from kuayu_conformance.checks.forecast import waveforms as fct_peaks
-from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
+from kuayu_conformance.checks.forecast.accuracy import Size
 from kuayu_conformance.checks.forecast.forecast_requests import (
     FORECASTS,
     PEAKS,
@@ -22,7 +23,6 @@ from kuayu_conformance.checks.forecast.forecast_requests import (
     WAVEFORMS,
     ForecastRequestBuilder,
 )
-from kuayu_conformance.checks.forecast.origins import Size
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.testbed.demand.baselines import FILES
@@ -118,7 +118,7 @@ def test_a_target_that_answers_nothing_is_not_asked_on_and_on() -> None:
 def test_reservations_and_quantiles_of_a_conforming_forecaster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fct_quantiles, "QUICK", FEW)
     monkeypatch.setattr(fct_quantiles, "QUICK_RESERVED", FEW)
-    found = list(fct_quantiles.judge(fct_quantiles.observe(episode("fct_quantiles"))))
+    found = list(fct_quantiles.judge_quantiles(fct_quantiles.observe_quantiles(episode("fct_quantiles"))))
     assert [each.met for each in found if isinstance(each, Claim)] == [True] * 6
     assert len([each for each in found if isinstance(each, Figure)]) == 1
 

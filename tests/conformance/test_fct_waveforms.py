@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from conformance.conforming_forecaster import episode
 
-from kuayu_conformance.checks.forecast import waveforms as fct_peaks
-from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
+from kuayu_conformance.checks.forecast import consistency as fct_peaks
+from kuayu_conformance.checks.forecast import consistency as fct_waveforms
 from kuayu_conformance.checks.forecast.forecast_requests import PEAKS, WAVEFORMS
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.findings import Claim, Finding
@@ -28,7 +28,7 @@ def unmet(path: str, change: Of) -> list[str]:
     else:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(fct_waveforms, "observe_peaks", lambda *_, **__: ())
-            found = iter(list(fct_waveforms.judge(fct_waveforms.observe(made))))
+            found = iter(list(fct_waveforms.judge_waveforms(fct_waveforms.observe_waveforms(made))))
     return [each.expected for each in found if isinstance(each, Claim) and not each.met]
 
 

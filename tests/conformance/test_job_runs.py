@@ -23,12 +23,12 @@ from mutants.declaration import DECLARED, Mutant
 from typing_extensions import override
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.jobs import accounts as job_accounts
 from kuayu_conformance.checks.jobs import elastic as job_elastic
+from kuayu_conformance.checks.jobs import elastic as job_serving
+from kuayu_conformance.checks.jobs import order as job_accounts
 from kuayu_conformance.checks.jobs import order as job_order
-from kuayu_conformance.checks.jobs import quotas as job_quotas
+from kuayu_conformance.checks.jobs import order as job_quotas
 from kuayu_conformance.checks.jobs import runs as job_runs
-from kuayu_conformance.checks.jobs import serving as job_serving
 from kuayu_conformance.checks.jobs import submission as job_submission
 from kuayu_conformance.checks.jobs.job_domains import Moment
 from kuayu_conformance.checks.jobs.runs import STORIES, JobHistory, JobRuns, judge, observe
@@ -197,7 +197,7 @@ class HasNoQuotas(MinimalServer):
 
 def test_where_no_account_has_used_its_quota_that_cannot_be_tested() -> None:
     with pytest.raises(NotTestable, match="none is told that has used its quota"):
-        job_quotas.observe(episode("job_quotas", HasNoQuotas))
+        job_quotas.observe_quotas(episode("job_quotas", HasNoQuotas))
 
 
 class CountsHalfAfterTenSeconds(MinimalServer):
@@ -215,7 +215,7 @@ class CountsHalfAfterTenSeconds(MinimalServer):
 
 
 def test_any_half_life_will_do() -> None:
-    check = job_accounts.CHECK
+    check = job_accounts.ACCOUNTS_CHECK
     assert unmet(check.judge(check.observe(episode(check.name, CountsHalfAfterTenSeconds)))) == set()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.metrics.otlp import ExportAnswers, Samples, Twins, judge
+from kuayu_conformance.checks.metrics.exposition import ExportAnswers, Samples, Twins, judge_otlp
 
 INSTANTS = tuple(f"2026-11-21T00:00:{second:02}Z" for second in (0, 10, 20, 30))
 MEASURES = ("power", "accelerator_utilisation", "accelerator_memory_used")
@@ -35,7 +35,7 @@ def alike(changed: Callable[[Row], Row]) -> bool:
     """Whether samples of metrics are taken for those of pages."""
     twins = Twins("by hand", held(devices(changed)), held(devices(lambda row: row)), ())
     quiet, strange = held([]), held([{"device": "0"}])
-    return all(claim.met for claim in judge(ExportAnswers((), (twins,), quiet, strange, ())))  # type: ignore[union-attr]
+    return all(claim.met for claim in judge_otlp(ExportAnswers((), (twins,), quiet, strange, ())))  # type: ignore[union-attr]
 
 
 def wrong(row: Row, *measures: str, by: Any = 7) -> Row:
@@ -78,7 +78,7 @@ def test_a_measure_of_two_values_that_are_both_wrong_is_found() -> None:
         return devices(lambda row: row) + extra
 
     twins = Twins("by hand", held(rows(7)), held(rows(1)), ())
-    claims = list(judge(ExportAnswers((), (twins,), held([]), held([{"device": "0"}]), ())))
+    claims = list(judge_otlp(ExportAnswers((), (twins,), held([]), held([{"device": "0"}]), ())))
     unmet = [claim.found for claim in claims if not claim.met]  # type: ignore[union-attr]
     assert unmet == ["wrong for measure queue_pressure"]
 

@@ -11,7 +11,7 @@ from prometheus_client.samples import Sample
 
 from kuayu.perception.collection import CollectionMap, Counters
 from kuayu.perception.exposition import parse
-from kuayu_conformance.checks.metrics.accuracy import correct
+from kuayu_conformance.checks.metrics.sampling import correct
 from kuayu_conformance.exporters.captures import capture_of
 from kuayu_conformance.exporters.player import Cell, PlayedExporter, played_exporters
 from kuayu_schemas import registers

@@ -8,7 +8,7 @@ from conformance.adjustment_slips import episode, plan
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import adjustments as res_adjustments
-from kuayu_conformance.checks.resilience.adjustment_invariants import faults_of
+from kuayu_conformance.checks.resilience.adjustment_gain import faults_of
 from kuayu_conformance.checks.resilience.adjustments import questions
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.adjustment.law import jobs

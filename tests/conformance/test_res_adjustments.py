@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience.adjustment_invariants import (
+from kuayu_conformance.checks.resilience.adjustment_gain import (
     AdjustmentRequestBuilder,
     deviations,
     divided,

@@ -11,10 +11,10 @@ from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import failover as res_failover
 from kuayu_conformance.checks.resilience import failover as res_failover_windows
-from kuayu_conformance.checks.resilience import shard_plans as res_plans
+from kuayu_conformance.checks.resilience import shards as res_plans
 from kuayu_conformance.checks.resilience import shards as res_shards
 from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
-from kuayu_conformance.checks.resilience.shard_windows import Extent
+from kuayu_conformance.checks.resilience.shards import Extent
 from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.testbed.transfers.shard_simulation import MILD

@@ -8,15 +8,16 @@ import pytest
 from conformance.conforming_shards import Change, episode, plan, unchanged
 
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience import shard_plans as res_plans
-from kuayu_conformance.checks.resilience.shard_plans import (
+from kuayu_conformance.checks.resilience import shards as res_plans
+from kuayu_conformance.checks.resilience.shards import (
     QUESTIONS,
+    Extent,
     ShardPlanRequestBuilder,
-    judge,
-    observe,
+    faults,
+    judge_plans,
+    observe_plans,
     questions,
 )
-from kuayu_conformance.checks.resilience.shard_windows import Extent, faults
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.transfers.shard_simulation import MILD
 from kuayu_schemas import schema
@@ -32,7 +33,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def unmet(change: Change = unchanged) -> list[Claim]:
     """What the check finds amiss in a planner."""
-    found = list(judge(observe(episode("res_plans", change))))
+    found = list(judge_plans(observe_plans(episode("res_plans", change))))
     assert all(isinstance(each, Claim) for each in found)
     return [each for each in found if isinstance(each, Claim) and not each.met]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import recoveries as res_recoveries
 from kuayu_conformance.checks.resilience.recoveries import QUESTIONS, judge, observe, questions
-from kuayu_conformance.checks.resilience.recovery_invariants import (
+from kuayu_conformance.checks.resilience.resilience_requests import (
     FAILED,
     UNKNOWN,
     UNREACHABLE,

@@ -9,10 +9,20 @@ from conformance.conforming_shards import Change, episode, source, unchanged
 from conformance.recorded import Recorded, Recording
 
 from kuayu_conformance.checks.kit.decisions import GIVEN_UP, Json
-from kuayu_conformance.checks.resilience import shard_windows as res_windows
 from kuayu_conformance.checks.resilience import shards as res_shards
-from kuayu_conformance.checks.resilience.shard_windows import DEMAND, SERVICE, Extent, ShardWindow
-from kuayu_conformance.checks.resilience.shards import BLOCKED, WAITING, ShardWindows, fall, judge, observe
+from kuayu_conformance.checks.resilience import shards as res_windows
+from kuayu_conformance.checks.resilience.shards import (
+    BLOCKED,
+    DEMAND,
+    SERVICE,
+    WAITING,
+    Extent,
+    ShardWindow,
+    ShardWindows,
+    fall,
+    judge,
+    observe,
+)
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.metrics.timeline import Clock
-from kuayu_conformance.checks.resilience import fault_player as script
-from kuayu_conformance.checks.resilience.fault_player import FaultRun, Look
-from kuayu_conformance.checks.resilience.fault_response import judge_faults
+from kuayu_conformance.checks.metrics.playback import Clock
+from kuayu_conformance.checks.resilience import fault_response as script
+from kuayu_conformance.checks.resilience.fault_response import FaultRun, Look, judge_faults
 
 BEGIN = 1_800_000_000.0
 SITES = ("a", "b", "c", "d")
@@ -35,7 +34,7 @@ BEST = (
     Row("node_dead", "node", script.LOST, script.HEARD + 3),
     Row("node_dead", "node", script.RETURNS, script.WARM + 4, script.BACK + 12),
     Row("node_failing", "node", script.FAILS, script.WARM + 0.5, script.BACK + 1),
-    Row("job_hung", "job", script.HANGING, script.HUNG + 1, script.GOES_ON + 0.5),
+    Row("job_hung", "job", script.HANGING, script.HUNG_FROM + 1, script.GOES_ON + 0.5),
     Row("node_dead", "node", script.FLAPS, script.WARM + 2.5, script.LAST_RETURN + 24),
     Row("node_dead", "node", script.DIES, script.WARM + 2.5),
     Row("node_dead", "node", script.BURIED, script.WARM + 5.5, script.LAST_RETURN + 0.5),
@@ -86,7 +85,7 @@ def test_a_service_that_tells_and_clears_in_time_meets_everything() -> None:
         ("node_dead", script.LOST, script.HEARD, "RES-017"),
         ("node_dead", script.RETURNS, script.WARM + 1.5, "RES-018"),
         ("node_failing", script.FAILS, script.WARM, "RES-018"),
-        ("job_hung", script.HANGING, script.HUNG, "RES-018"),
+        ("job_hung", script.HANGING, script.HUNG_FROM, "RES-018"),
         ("node_dead", script.DIES, script.WARM, "RES-020"),
     ],
 )
@@ -124,8 +123,8 @@ def test_what_lasts_is_not_cleared() -> None:
         (Row("node_dead", "node", script.FLAPS, script.WARM + 10), "RES-018"),
         (Row("node_dead", "node", script.RESTARTS, script.WARM + 8), "RES-020"),
         (Row("node_dead", "node", script.DELETED, script.WARM + 8), "RES-022"),
-        (Row("job_hung", "job", script.ENDING, script.HUNG + 4), "RES-022"),
-        (Row("rank_straggling", "job", script.ENDING, script.HUNG), "RES-022"),
+        (Row("job_hung", "job", script.ENDING, script.HUNG_FROM + 4), "RES-022"),
+        (Row("rank_straggling", "job", script.ENDING, script.HUNG_FROM), "RES-022"),
     ],
 )
 def test_nothing_is_told_that_is_not_so(row: Row, requirement: str) -> None:

@@ -11,14 +11,20 @@ from hypothesis import strategies as st
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
 from kuayu_conformance.checks.scheduling.explanations import crossroads, open_field, run_alone
 from kuayu_conformance.checks.scheduling.pareto import coverage, distance, hypervolume, small
-from kuayu_conformance.checks.scheduling.paths import Roads, congested
-from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder, alone
-from kuayu_conformance.checks.scheduling.similarity import spread
-from kuayu_conformance.checks.scheduling.stream import Scale, Stream
+from kuayu_conformance.checks.scheduling.placement_requests import (
+    TRAPS,
+    Roads,
+    Scale,
+    StateBuilder,
+    Stream,
+    alone,
+    congested,
+    crowd,
+)
+from kuayu_conformance.checks.scheduling.shares import spread
 from kuayu_schemas import schema
 
 AT = "2026-11-21T08:00:00Z"

@@ -8,8 +8,7 @@ from conformance.conforming_scheduler import episode
 
 from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES
-from kuayu_conformance.checks.scheduling.stream import Scale
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES, Scale
 from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from conformance.scheduling_scores import score, windows
 
-from kuayu_conformance.checks.scheduling.kpis import SustainedLoad, sustained, utilisation_gain
+from kuayu_conformance.checks.scheduling.gains import SustainedLoad, sustained, utilisation_gain
 from kuayu_conformance.checks.scheduling.scores import Window
 
 

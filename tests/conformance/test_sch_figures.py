@@ -10,17 +10,15 @@ import pytest
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.scheduling import explanations as sch_explained
-from kuayu_conformance.checks.scheduling import front_limits
 from kuayu_conformance.checks.scheduling import latency as sch_latency
+from kuayu_conformance.checks.scheduling import pareto
 from kuayu_conformance.checks.scheduling import pareto as sch_pareto
+from kuayu_conformance.checks.scheduling import shares as sch_near
 from kuayu_conformance.checks.scheduling import shares as sch_shares
-from kuayu_conformance.checks.scheduling import similarity as sch_near
 from kuayu_conformance.checks.scheduling.explanations import TURNED, WEIGHTS, Prediction, Road, State, WeightedMeans
-from kuayu_conformance.checks.scheduling.front_limits import LimitedFront
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE, Decision, Series
-from kuayu_conformance.checks.scheduling.pareto import Ends, Instance, Solution
-from kuayu_conformance.checks.scheduling.shares import OPERATOR, OWN, PlanOutcome
-from kuayu_conformance.checks.scheduling.similarity import Window
+from kuayu_conformance.checks.scheduling.pareto import Ends, Instance, LimitedFront, Solution
+from kuayu_conformance.checks.scheduling.shares import OPERATOR, OWN, PlanOutcome, Window
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, Requirement, RequirementResult, Verdict
@@ -158,7 +156,7 @@ WHOLE = limited(None, seconds=9.0)
 def test_a_front_within_a_limit_is_in_time_sound_and_marked_where_it_is_not_all(
     front: LimitedFront, expected: Verdict
 ) -> None:
-    assert verdict(front_limits.CHECK, (WHOLE, front), "SCH-040").verdict is expected
+    assert verdict(pareto.LIMITS_CHECK, (WHOLE, front), "SCH-040").verdict is expected
 
 
 def test_an_instance_without_a_front_fails_both() -> None:
@@ -221,7 +219,7 @@ NO_ORDER = window((1, 2, 1, 2, 2, 1, 2, 1))
     ],
 )
 def test_heavy_traffic_has_to_be_nearer(windows: tuple[Window, ...], expected: Verdict) -> None:
-    assert verdict(sch_near.CHECK, windows, "SCH-010").verdict is expected
+    assert verdict(sch_near.SIMILARITY_CHECK, windows, "SCH-010").verdict is expected
 
 
 def road(**single: WeightedMeans) -> Road:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from conformance.scheduling_scores import PLAN, ROUGH, score, windows
 
-from kuayu_conformance.checks.scheduling.gains import CHECK, GainWindows, judge
-from kuayu_conformance.checks.scheduling.kpis import kpis
+from kuayu_conformance.checks.scheduling.gains import CHECK, GainWindows, judge, kpis
 from kuayu_conformance.checks.scheduling.scores import Score, Window
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude

@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 
 from kuayu_conformance import caching
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.scheduling import baseline_scores as sch_baselines
 from kuayu_conformance.checks.scheduling import gains as sch_gains
+from kuayu_conformance.checks.scheduling import scores as sch_baselines
+from kuayu_conformance.checks.scheduling import scores as sch_player
 from kuayu_conformance.checks.scheduling import stability as sch_stability
-from kuayu_conformance.checks.scheduling import window_player as sch_player
 from kuayu_conformance.checks.scheduling.cells import FULL, QUICK, Plan, assignment, chosen, plan
-from kuayu_conformance.checks.scheduling.scores import Score
-from kuayu_conformance.checks.scheduling.window_player import GIVEN_UP
+from kuayu_conformance.checks.scheduling.scores import GIVEN_UP, Score
 from kuayu_conformance.episode import Episode, Request, Settings
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run.replay import ReplaySource

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.metrics.series import HOUR, SeriesAnswers, SeriesQuery, Subject, judge
+from kuayu_conformance.checks.metrics.indicators import HOUR, SeriesAnswers, SeriesQuery, Subject, judge_series
 from kuayu_conformance.episode import instant
 
 NODE = Subject("node", "n", "power")
@@ -28,7 +28,7 @@ def all_met(points: Sequence[Any], kept: float) -> bool:
         1, "GET", 200, {"content-type": "application/json"}, json.dumps({**about, "points": points}).encode()
     )
     asked = SeriesQuery(NODE, BEGIN, BEGIN + 2 * HOUR, HOUR, answer, kept)
-    return all(claim.met for claim in judge(SeriesAnswers({NODE: VALUES}, (), (asked,), ())))  # type: ignore[union-attr]
+    return all(claim.met for claim in judge_series(SeriesAnswers({NODE: VALUES}, (), (asked,), ())))  # type: ignore[union-attr]
 
 
 def test_steps_that_are_kept_whole_are_due() -> None:

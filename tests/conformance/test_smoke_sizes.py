@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kuayu_conformance.checks.metrics import accuracy as met_accuracy
+from kuayu_conformance.checks.metrics import sampling as met_accuracy
 from kuayu_conformance.checks.metrics import sampling as met_sampling
 from kuayu_conformance.checks.metrics import states as met_states
 from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting

@@ -21,12 +21,12 @@ from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
 from kuayu_conformance.checks.resilience import collectives as res_collectives
 from kuayu_conformance.checks.resilience import failover as res_failover
 from kuayu_conformance.checks.resilience import failover as res_failover_windows
-from kuayu_conformance.checks.resilience import shard_windows as res_windows
 from kuayu_conformance.checks.resilience import shards as res_shards
+from kuayu_conformance.checks.resilience import shards as res_windows
 from kuayu_conformance.checks.scheduling import latency as sch_latency
 from kuayu_conformance.checks.scheduling import stability as sch_stability
 from kuayu_conformance.checks.scheduling.cells import plan
-from kuayu_conformance.checks.scheduling.stream import Scale
+from kuayu_conformance.checks.scheduling.placement_requests import Scale
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.segments import Known, Said, Stretches

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kuayu_conformance.checks.forecast import accuracy, curve_phases
-from kuayu_conformance.checks.resilience import adjustment_gain, failover, shard_windows
+from kuayu_conformance.checks.resilience import adjustment_gain, failover, shards
 from kuayu_conformance.checks.resilience import collectives as collectives_check
 from kuayu_conformance.testbed import right_sizing, sparse
 from kuayu_conformance.testbed.adjustment import law
@@ -133,8 +133,8 @@ SENTENCES = {
     f"{span(shard_simulation.LOADS)} of",
     "rooms": f"room for {listed(shard_simulation.ROOMS, 'or')} steps",
     "asked": f"every {shard_simulation.AGAIN_S:g} s for {shard_policies.HORIZON_S:g} s ahead. Level quick has "
-    f"{shard_windows.QUICK.windows[shard_simulation.MILD]} windows and level full "
-    f"{shard_windows.FULL.windows[shard_simulation.MILD]}",
+    f"{shards.QUICK.windows[shard_simulation.MILD]} windows and level full "
+    f"{shards.FULL.windows[shard_simulation.MILD]}",
     "collectives": f"a window of {collectives.COUNT} min at level full and {collectives.COUNT // 2} min at "
     f"level quick, after {collectives.PAST} min that were measured with a deviation of "
     f"{collectives.NOISE:g}; "

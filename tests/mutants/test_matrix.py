@@ -46,7 +46,7 @@ from minimal_server.watching import Watching
 from minimal_server.waving import Waving
 
 from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES
-from kuayu_conformance.checks.interface import reference_requests
+from kuayu_conformance.checks.interface import references
 from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES
 from kuayu_schemas import registers
@@ -83,7 +83,7 @@ FIGURES = {row.id for row in registers.requirements().requirements if row.check 
 BOUNDED = {"JOB-011", "JOB-016", "JOB-019", "JOB-024", "JOB-027"}
 """Requirements of the interface whose sentence bounds a number."""
 
-REQUESTS = reference_requests.requests(Random(1))
+REQUESTS = references.requests(Random(1))
 """A small request for each operation that decides."""
 
 JUDGED = Path(__file__).parents[1] / "conformance"

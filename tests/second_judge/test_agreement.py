@@ -15,7 +15,7 @@ import pytest
 from mutants.serve import MINIMAL_SERVER, served
 
 from kuayu_conformance.checks.forecast import accuracy
-from kuayu_conformance.checks.forecast.origins import Size
+from kuayu_conformance.checks.forecast.accuracy import Size
 from kuayu_conformance.checks.resilience import collectives as chosen
 from kuayu_conformance.folder import write
 from kuayu_conformance.run.runner import Options, Progress, Run

@@ -14,8 +14,7 @@ from service.conftest import JsonObject, Service, StartService, problem
 
 from kuayu.client import Client, RefusedError
 from kuayu.service import scheduling
-from kuayu_conformance.checks.scheduling.placement_requests import StateBuilder
-from kuayu_conformance.checks.scheduling.stream import Scale, Stream
+from kuayu_conformance.checks.scheduling.placement_requests import Scale, StateBuilder, Stream
 from kuayu_schemas import schema
 from kuayu_schemas.models import (
     AllocationPlanRequest,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.demand.demand_requests import DEMANDS, counted, names, report, revision
-from kuayu_conformance.checks.kit.tables import short, table
+from kuayu_conformance.checks.kit.decisions import short, table
 from kuayu_conformance.corpora import training
 from kuayu_conformance.corpora.training import Corpus, Run
 from kuayu_conformance.episode import Episode

@@ -18,8 +18,7 @@ import numpy as np
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import named_revision
-from kuayu_conformance.checks.kit.tables import table
+from kuayu_conformance.checks.kit.decisions import named_revision, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
 from kuayu_conformance.statistics import mean_lower_bound, quantile

@@ -18,9 +18,8 @@ from typing import Any, TypeVar
 from kuayu_conformance import corpora
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import named_revision
-from kuayu_conformance.checks.kit.tables import percent, short
-from kuayu_conformance.checks.kit.tables import table as as_table
+from kuayu_conformance.checks.kit.decisions import named_revision, percent, short
+from kuayu_conformance.checks.kit.decisions import table as as_table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
 from kuayu_conformance.holdout.disguise import Disguise

@@ -8,8 +8,7 @@ from urllib.parse import quote
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.jobs.job_domains import Stage
-from kuayu_conformance.checks.kit.requests import DECISIONS, REVISION, mandatory, reports
-from kuayu_conformance.checks.kit.resources import GRAVE, domain, line, node
+from kuayu_conformance.checks.kit.requests import DECISIONS, GRAVE, REVISION, domain, line, mandatory, node, reports
 from kuayu_conformance.contract import operation_of
 from kuayu_conformance.episode import Episode, SetUpFailure, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds

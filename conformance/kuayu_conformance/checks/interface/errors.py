@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kuayu_conformance.answers import PROBLEM_MEDIA_TYPE, Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.jobs.job_domains import request_of
-from kuayu_conformance.checks.kit.resources import GRAVE, beat, domain, line, node, sample
+from kuayu_conformance.checks.kit.requests import GRAVE, beat, domain, line, node, sample
 from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, answered, holds

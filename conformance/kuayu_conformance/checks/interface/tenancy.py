@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.jobs.job_domains import Stage
-from kuayu_conformance.checks.kit.resources import beat, domain, failing, faults_of, node, post, sample
+from kuayu_conformance.checks.kit.requests import beat, domain, failing, faults_of, node, post, sample
 from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, NotTestable, Stream, instant
 from kuayu_conformance.findings import Finding, answered, holds, lacks

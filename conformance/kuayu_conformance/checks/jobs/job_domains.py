@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.graphs import identifier_of
-from kuayu_conformance.checks.kit.resources import device, domain, node
+from kuayu_conformance.checks.kit.requests import device, domain, node
 from kuayu_conformance.checks.scheduling.ledger import Json, Site, count, rows_of, stated_seconds
 from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, FellBehind, Stream, instant

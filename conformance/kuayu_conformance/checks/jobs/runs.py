@@ -28,7 +28,7 @@ from kuayu_conformance.checks.jobs.job_domains import (
     shares_of,
     state_of,
 )
-from kuayu_conformance.checks.kit.resources import sample
+from kuayu_conformance.checks.kit.requests import sample
 from kuayu_conformance.checks.scheduling.ledger import Json, count
 from kuayu_conformance.episode import Episode, Stream, instant
 from kuayu_conformance.findings import Claim, answered, holds

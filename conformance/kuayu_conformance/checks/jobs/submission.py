@@ -13,7 +13,7 @@ from urllib.parse import quote
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.jobs.job_domains import request_of
-from kuayu_conformance.checks.kit.resources import domain
+from kuayu_conformance.checks.kit.requests import domain
 from kuayu_conformance.checks.scheduling.ledger import Json
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds

@@ -1,4 +1,4 @@
-"""What checks of pure decisions share: how they ask, what is wrong on purpose, and what is held of every answer.
+"""What checks of pure decisions share: requests, what is wrong on purpose, what holds of every answer, and tables.
 
 A decision service answers from its request alone (COM-028, COM-029), so that a check of one draws requests, asks them,
 and holds each answer against its own request. The profiles IDX, DEM, FCT, SCH and RES do so, each with requests and
@@ -10,6 +10,7 @@ invariants of its own; what they do alike stands here.
    to RES-016).
 3. **Windows.** A service that is asked again and again while a simulated world goes on: it is given up after too many
    questions in vain, and of what deviates the first few answers are kept as evidence.
+4. **Reports.** Cells, tables and lines that stand beside a verdict.
 
 Nothing here knows a threshold. Random numbers are drawn in the order in which requests are made, so that what a target
 is asked follows from the nonce and from its answers alone.
@@ -28,6 +29,7 @@ from kuayu_conformance.contract import operation_of
 from kuayu_conformance.episode import Episode, SetUpFailure
 from kuayu_conformance.findings import Claim, Finding, holds
 from kuayu_schemas import schema
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -327,3 +329,30 @@ class WindowClient:
             rows.append(play(key))
             self.episode.passed(len(rows), len(windows))
         return tuple(rows)
+
+
+NONE = "–"
+
+
+def percent(share: float | None) -> str:
+    """A share as per cent, with a minus sign."""
+    return NONE if share is None else f"{100 * share:.1f} %".replace("-", "−")
+
+
+def short(number: float) -> float:
+    """Four digits are more than a picture shows."""
+    return float(f"{number:.4g}")
+
+
+def lines(title: str, x: str, y: str, points: Mapping[str, Sequence[tuple[float, float]]]) -> ReportPlot:
+    """A plot of lines."""
+    series = [
+        PlotSeries(label=name, x=[round(a, 4) for a, _ in pairs], y=[round(b, 2) for _, b in pairs])
+        for name, pairs in points.items()
+    ]
+    return ReportPlot(title=title, kind=PlotKind.lines, x_label=x, y_label=y, series=series)
+
+
+def table(title: str, columns: str, rows: Iterable[Sequence[str]]) -> ReportTable:
+    """A table; names of columns are separated by bars."""
+    return ReportTable(title=title, columns=columns.split("|"), rows=[TableRow(cells=list(cells)) for cells in rows])

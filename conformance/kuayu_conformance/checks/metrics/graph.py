@@ -1,4 +1,9 @@
-"""The graph holds what is registered (MET-017), and says how the quality of links came about (MET-023)."""
+"""The resource graph: what it holds, how it changes, and identifiers that lead through it (MET-007, 017, 018 and 023).
+
+1. The graph holds what is registered (MET-017), and says how the quality of links came about (MET-023).
+2. A snapshot and the changes that follow lead to the later snapshots (MET-018).
+3. Compute identifiers lead from services to nodes and back (MET-007).
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,10 +11,25 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.graphs import Graph, Vertex, digest_of, document, graph_of, only, read, wait_until
-from kuayu_conformance.checks.kit.resources import device, domain, node, post, sample
-from kuayu_conformance.episode import Episode, instant
+from kuayu_conformance.checks.kit.graphs import (
+    Graph,
+    Vertex,
+    applied,
+    difference,
+    digest_of,
+    document,
+    gone_of,
+    graph_of,
+    identifier_of,
+    only,
+    read,
+    revision_of,
+    wait_until,
+)
+from kuayu_conformance.checks.kit.requests import device, domain, node, post, sample
+from kuayu_conformance.episode import Episode, Stream, instant
 from kuayu_conformance.findings import Finding, answered, holds, lacks
+from kuayu_conformance.streams import StreamEvent
 
 CAPACITY = 10e9
 """Registered capacity of the links, bit/s."""
@@ -178,9 +198,9 @@ def _judge_look(o: GraphLooks, look: Look) -> Iterator[Finding]:
         expected = f"with {query} the graph is that part of the whole one"
         alone = "domain=" not in query or not _names(graph) - o.names
         met = _without_quality(only(graph, o.names)) == _without_quality(part_of_it) and alone
-        yield holds("MET-017", met, expected, _size(graph), answer)
+        yield holds("MET-017", met, expected, _sizes(graph), answer)
         if "detail" in query:
-            yield holds("MET-017", not graph["nodes"], f"with {query} no nodes are given", _size(graph), answer)
+            yield holds("MET-017", not graph["nodes"], f"with {query} no nodes are given", _sizes(graph), answer)
     for answer in (look.whole, look.domains, look.one, look.both):
         yield answered("MET-017", answer, 200, "the graph is given")
         computed = digest_of(document(answer))
@@ -232,7 +252,7 @@ def _names(graph: Graph) -> set[str]:
     return {name for rows in graph.values() for name in rows}
 
 
-def _size(graph: Graph) -> str:
+def _sizes(graph: Graph) -> str:
     return ", ".join(f"{len(rows)} {part}" for part, rows in graph.items())
 
 
@@ -251,4 +271,223 @@ def _judge_links(o: GraphLooks) -> Iterator[Finding]:
         yield holds("MET-023", other.get("provenance") in allowed, expected, observed, answer)
 
 
-CHECK = Check("met_graph", ("MET-017", "MET-023"), observe, judge, recorded_times=True)
+CHECK = Check(
+    "met_graph",
+    ("MET-017", "MET-023"),
+    observe,
+    judge,
+    recorded_times=True,
+    summary="The graph holds what is registered (MET-017), and says how the quality of links came about (MET-023).",
+)
+
+
+TURNS = 12
+"""Changes of the suite's own."""
+
+SNAPSHOTS = (4, 8, 12)
+"""Turns after which snapshots are taken."""
+
+QUIET = 3.0
+"""Seconds without any event after which a stream is taken to have told all that it has to tell."""
+
+
+@dataclass(frozen=True)
+class StreamView:
+    """A snapshot, the stream from its revision, and snapshots that were taken meanwhile, all of one narrowness."""
+
+    narrowing: str
+    first: Answer
+    stream: Stream
+    later: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class GraphChanges:
+    """The same changes seen whole, for domains only, and for one domain; and what is the suite's own."""
+
+    followed: tuple[StreamView, ...]
+    names: frozenset[str]
+
+
+def observe_changes(episode: Episode) -> GraphChanges:
+    """Follow three streams while nodes and links of our own come, change and go."""
+    site, other = domain(episode, "a"), domain(episode, "b")
+    wait_until(episode, "", lambda graph: {site, other} <= graph["domains"].keys())
+    queries = ("", "?detail=domains", f"?domain={site}")
+    firsts = [read(episode, query) for query in queries]
+    streams = [
+        episode.follow(f"/v1/graph/events{query}", after=identifier_of(first.at("revision")))
+        for query, first in zip(queries, firsts, strict=True)
+    ]
+    later: list[list[Answer]] = [[] for _ in queries]
+    names: list[str] = []
+    for round_number in range(1, TURNS + 1):
+        _change(episode, (site, other), names, round_number)
+        episode.sleep(episode.random.uniform(0.1, 0.8))
+        if round_number in SNAPSHOTS:
+            for query, taken in zip(queries, later, strict=True):
+                taken.append(read(episode, query))
+    for stream, taken in zip(streams, later, strict=True):
+        last = max(revision_of(answer.at("revision"))[1] for answer in taken)
+        until = episode.now() + episode.patience
+        while not any(_number(event) >= last for event in stream.events) and episode.now() < until:
+            if not stream.take(QUIET):
+                break
+        stream.hang_up()
+    rows = zip(queries, firsts, streams, map(tuple, later), strict=True)
+    return GraphChanges(tuple(StreamView(*row) for row in rows), frozenset({site, other, *names}))
+
+
+def _change(episode: Episode, sites: tuple[str, str], names: list[str], round_number: int) -> None:
+    now = instant(episode.now())
+    match round_number % 6:
+        case 1 | 2:
+            names.append(node(episode, sites[round_number % 2], f"n{round_number}", names=("0",)))
+        case 3:
+            post(
+                episode,
+                [sample(names[-1], now, health_state="faulty"), sample(names[0], now, accelerator_utilisation=0.9)],
+            )
+        case 4:
+            link = episode.name_of(f"l{round_number}")
+            body = {"id": link, "source": sites[0], "destination": sites[1]}
+            episode.set_up("PUT", f"/v1/links/{link}", body)
+            post(episode, [sample(link, now, kind="link", packet_loss=1.0)])
+        case 5:
+            body = {"id": names[-1], "domain": sites[round_number % 4 // 2], "label": f"moved in turn {round_number}"}
+            episode.set_up("PUT", f"/v1/nodes/{names[-1]}", body)
+        case _:
+            episode.set_up("DELETE", f"/v1/nodes/{names.pop(0)}")
+
+
+def judge_changes(o: GraphChanges) -> Iterator[Finding]:
+    """Whatever the narrowness, no change is needed that the stream does not hold."""
+    for followed in o.followed:
+        yield from _judge(followed, o.names)
+
+
+def _judge(followed: StreamView, names: frozenset[str]) -> Iterator[Finding]:
+    what = f"?{followed.narrowing.lstrip('?')}" if followed.narrowing else "the whole graph"
+    yield answered("MET-018", followed.first, 200, f"a snapshot of {what}")
+    yield answered("MET-018", followed.stream.opening, 200, f"the stream of {what} from the snapshot's revision")
+    events = followed.stream.events
+    numbers = [_number(event) for event in events]
+    _, begin = revision_of(followed.first.at("revision"))
+    rising = all(a < b for a, b in zip([begin, *numbers], numbers, strict=False))
+    expected = "each change has a greater revision than the one before"
+    yield holds("MET-018", rising, expected, numbers[:20], followed.first)
+    empty = [event.id for event in events if not _change_count(event)]
+    yield holds("MET-018", not empty, "no change is empty", empty[:3] or f"{len(events)} changes", followed.first)
+    graph, taken = graph_of(followed.first.json), 0
+    for snapshot in followed.later:
+        _, until = revision_of(snapshot.at("revision"))
+        while taken < len(events) and numbers[taken] <= until:
+            graph = applied(graph, events[taken].json)
+            taken += 1
+        wanted: Graph = graph_of(snapshot.json)
+        expected = f"{taken} changes lead from the first snapshot of {what} to the one at revision {until}"
+        observed = difference(graph, wanted) or "they do"
+        yield holds("MET-018", graph == wanted, expected, observed, snapshot)
+    changed = len({name for event in events for part in graph_of(event.json).values() for name in part} & names)
+    expected = "the changes of the suite's own show in the stream"
+    yield holds("MET-018", bool(changed), expected, f"{changed} vertices changed", followed.first)
+
+
+def _number(event: StreamEvent) -> int:
+    body = event.json
+    return revision_of(body.get("revision") if isinstance(body, dict) else None)[1]
+
+
+def _change_count(event: StreamEvent) -> int:
+    return sum(map(len, graph_of(event.json).values())) + len(gone_of(event.json))
+
+
+CHANGES_CHECK = Check(
+    "met_changes",
+    ("MET-018",),
+    observe_changes,
+    judge_changes,
+    recorded_times=True,
+    summary="A snapshot and the changes that follow lead to the later snapshots (MET-018).",
+)
+
+
+@dataclass(frozen=True)
+class Resolutions:
+    """Resolutions of a service with two families over three nodes, one of them in both, and one that is not there."""
+
+    urns: dict[str, str]
+    nodes: dict[str, str]
+    resolutions: dict[str, Answer]
+    wrong_tier: Answer
+    nothing: Answer
+    after: Answer
+
+
+def observe_identifiers(episode: Episode) -> Resolutions:
+    """Build a small hierarchy, resolve it at every tier, then take a node away."""
+    site = domain(episode)
+    urns = {label: episode.urn_of("node", label) for label in ("n1", "n2", "n3", "absent")}
+    nodes = {label: node(episode, site, label, compute_identifier=urns[label]) for label in ("n1", "n2", "n3")}
+    urns |= {label: episode.urn_of("family", label) for label in ("f1", "f2")}
+    urns["s"] = episode.urn_of("service", "s")
+    members = {"f1": ("n1", "n2"), "f2": ("n2", "n3", "absent"), "s": ("f1", "f2")}
+    for label, parts in members.items():
+        body = {"urn": urns[label], "members": [urns[part] for part in parts]}
+        episode.set_up("PUT", f"/v1/compute-identifiers/{urns[label]}", body)
+
+    def resolve(label: str) -> Answer:
+        return episode.ask("GET", f"/v1/compute-identifiers/{urns[label]}/resolution")
+
+    resolutions = {label: resolve(label) for label in ("s", "f1", "f2", "n1", "n2")}
+    skipping = {"urn": episode.urn_of("service", "skips"), "members": [urns["n1"]]}
+    wrong_tier = episode.ask("PUT", f"/v1/compute-identifiers/{skipping['urn']}", skipping)
+    nothing = episode.ask("GET", f"/v1/compute-identifiers/{episode.urn_of('family', 'nothing')}/resolution")
+    episode.set_up("DELETE", f"/v1/nodes/{nodes['n1']}")
+    return Resolutions(urns, nodes, resolutions, wrong_tier, nothing, resolve("s"))
+
+
+def judge_identifiers(o: Resolutions) -> Iterator[Finding]:
+    """Each resolution holds all that lies below and above, in order."""
+    expected = {
+        "s": (("s",), ("f1", "f2"), ("n1", "n2", "n3"), ("absent",)),
+        "f1": (("s",), ("f1",), ("n1", "n2"), ()),
+        "f2": (("s",), ("f2",), ("n2", "n3"), ("absent",)),
+        "n1": (("s",), ("f1",), ("n1",), ()),
+        "n2": (("s",), ("f1", "f2"), ("n2",), ()),
+    }
+    for label, (services, families, nodes, unresolved) in expected.items():
+        yield from _resolved(o, label, o.resolutions[label], services, families, nodes, unresolved)
+    yield answered("MET-007", o.wrong_tier, 422, "a service whose member is no family", problem="invalid-body")
+    yield answered("MET-007", o.nothing, 404, "an identifier of which nothing is known", problem="not-found")
+    yield from _resolved(o, "s", o.after, ("s",), ("f1", "f2"), ("n2", "n3"), ("absent", "n1"))
+
+
+def _resolved(
+    o: Resolutions,
+    label: str,
+    answer: Answer,
+    services: tuple[str, ...],
+    families: tuple[str, ...],
+    nodes: tuple[str, ...],
+    unresolved: tuple[str, ...],
+) -> Iterator[Finding]:
+    yield answered("MET-007", answer, 200, f"{o.urns[label]} resolves")
+    wanted = {
+        "services": sorted(o.urns[x] for x in services),
+        "families": sorted(o.urns[x] for x in families),
+        "nodes": sorted(o.nodes[x] for x in nodes),
+        "unresolved": sorted(o.urns[x] for x in unresolved),
+    }
+    for member, names in wanted.items():
+        observed = answer.at(member)
+        yield holds("MET-007", observed == names, f"{o.urns[label]}: {member} are {names}", observed, answer)
+
+
+IDENTIFIERS_CHECK = Check(
+    "met_identifiers",
+    ("MET-007",),
+    observe_identifiers,
+    judge_identifiers,
+    summary="Compute identifiers lead from services to nodes and back (MET-007).",
+)

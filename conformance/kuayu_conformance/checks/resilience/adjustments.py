@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import CaseVerdicts, Json, UnsoundAnswers, drawn, verdicts
-from kuayu_conformance.checks.resilience.adjustment_gain import Player
-from kuayu_conformance.checks.resilience.adjustment_invariants import (
+from kuayu_conformance.checks.resilience.adjustment_gain import (
     FALL,
     RISE,
     AdjustmentRequestBuilder,
+    Player,
     deviations,
     untimely,
 )

@@ -15,17 +15,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import (
-    CaseVerdicts,
-    drawn,
-    name,
-    revision,
-    revision_faults,
-    verdicts,
-)
-from kuayu_conformance.checks.resilience import recovery_invariants as res_recovery_draft
-from kuayu_conformance.checks.resilience.recovery_invariants import INTERVAL
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, bandwidth
+from kuayu_conformance.checks.kit.decisions import CaseVerdicts, drawn, name, revision, revision_faults, verdicts
+from kuayu_conformance.checks.resilience import resilience_requests as res_recovery_draft
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, INTERVAL, bandwidth
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding
 

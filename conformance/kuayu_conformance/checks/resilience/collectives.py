@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import is_answer, revision
-from kuayu_conformance.checks.kit.tables import lines, percent, table
+from kuayu_conformance.checks.kit.decisions import is_answer, lines, percent, revision, table
 from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds

@@ -23,10 +23,8 @@ from pydantic import TypeAdapter
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import SHOWN, UnsoundAnswers, WindowClient
-from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
-from kuayu_conformance.checks.resilience.recovery_invariants import unsound_jobs
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS
+from kuayu_conformance.checks.kit.decisions import NONE, SHOWN, UnsoundAnswers, WindowClient, lines, percent, table
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS, unsound_jobs
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import quantile, quantile_upper_bound

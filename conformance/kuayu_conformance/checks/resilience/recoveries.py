@@ -16,8 +16,9 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import CaseVerdicts, Json, UnsoundAnswers, drawn, name, verdicts
 from kuayu_conformance.checks.resilience.failover import Player
-from kuayu_conformance.checks.resilience.recovery_invariants import (
+from kuayu_conformance.checks.resilience.resilience_requests import (
     FAILED,
+    FAILOVERS,
     UNKNOWN,
     UNREACHABLE,
     FailoverRequestBuilder,
@@ -26,7 +27,6 @@ from kuayu_conformance.checks.resilience.recovery_invariants import (
     fenced,
     standings,
 )
-from kuayu_conformance.checks.resilience.resilience_requests import FAILOVERS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_conformance.testbed.recovery.world import LEAD_S, World

@@ -14,9 +14,15 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask, is_answer
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.cluster import ClusterState, Load, placement_of
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, StateBuilder, queued
+from kuayu_conformance.checks.scheduling.placement_requests import (
+    GIGABYTE,
+    PLACEMENTS,
+    TRAPS,
+    StateBuilder,
+    crowd,
+    queued,
+)
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Figure, Finding, holds
 from kuayu_conformance.statistics import quantile

@@ -9,8 +9,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, StateBuilder
-from kuayu_conformance.checks.scheduling.stream import Scale, Stream
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Scale, StateBuilder, Stream
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import quantile, quantile_upper_bound

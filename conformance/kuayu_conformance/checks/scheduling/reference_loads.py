@@ -22,7 +22,7 @@ def search(source: str, windows: int = WINDOWS) -> dict[str, Any]:
     """The reference load of a source, and how B1 serves at loads around it; stops above where it no longer does."""
     from kuayu_conformance.caching import Cache
     from kuayu_conformance.checks.scheduling import scores as sch_scores
-    from kuayu_conformance.checks.scheduling.kpis import SERVED, sustained
+    from kuayu_conformance.checks.scheduling.gains import SERVED, sustained
     from kuayu_conformance.checks.scheduling.scores import Bounds, Score, Window
     from kuayu_conformance.testbed.scheduling.scenarios import Cell, digest_of, scenario
     from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
-from kuayu_conformance.checks.scheduling.paths import BITS, HAIR, Roads, congested, grid
-from kuayu_conformance.checks.scheduling.placement_requests import ROUTES, StateBuilder
+from kuayu_conformance.checks.scheduling.placement_requests import (
+    BITS,
+    HAIR,
+    ROUTES,
+    Roads,
+    StateBuilder,
+    congested,
+    grid,
+)
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 

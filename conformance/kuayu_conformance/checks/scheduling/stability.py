@@ -7,8 +7,7 @@ from math import fsum
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.scheduling.cells import AGAINST, SERVICE, Plan, plan
-from kuayu_conformance.checks.scheduling.scores import Score, Window
-from kuayu_conformance.checks.scheduling.window_player import Player
+from kuayu_conformance.checks.scheduling.scores import Player, Score, Window
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import ratio_lower_bound

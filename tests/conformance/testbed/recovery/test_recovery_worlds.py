@@ -12,7 +12,7 @@ from conformance.conforming_recovery import Conforming
 from conformance import conforming_recovery
 from kuayu_conformance.checks.resilience.backups import backup_deviations
 from kuayu_conformance.checks.resilience.backups import fewest as fewest_told
-from kuayu_conformance.checks.resilience.recovery_invariants import deviations
+from kuayu_conformance.checks.resilience.resilience_requests import deviations
 from kuayu_conformance.testbed.recovery import world as recovery_world
 from kuayu_conformance.testbed.recovery.run import BaselinePlanner, Planner, Run, Wire, play
 from kuayu_conformance.testbed.recovery.state import begin, fewest
