@@ -32,7 +32,7 @@ from statistics import median
 from typing import Any
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.scheduling import scores as sch_baselines
+from kuayu_conformance.checks.scheduling import scores
 from kuayu_conformance.checks.scheduling.cells import ALL, FULL, TRACE, assignment
 from kuayu_conformance.checks.scheduling.scores import LARGE, RequestMode, ServicePolicy
 from kuayu_conformance.episode import Episode, Request, Settings, describe
@@ -191,9 +191,9 @@ def costs_of(source: str, seed: str, number: int, data: Path | None) -> dict[str
     timed("choice of windows", lambda: submitted(cell, whole, f"{seed}/{number}", **dealt))  # type: ignore[arg-type]
     its = timed("scenario", lambda: scenario(cell, whole, f"{seed}/{number}", **dealt))  # type: ignore[arg-type]
     members = timed("cohort", lambda: cohort(its))
-    timed("bounds", lambda: sch_baselines.bounds_of(its, members))
+    timed("bounds", lambda: scores.bounds_of(its, members))
     for name in ALL:
-        timed(name, lambda name=name: sch_baselines.score_of(its, members, name))  # type: ignore[misc]
+        timed(name, lambda name=name: scores.score_of(its, members, name))  # type: ignore[misc]
     seconds, questions = asked(its, members)
     return found | {"a question": seconds / questions, "questions": questions}
 

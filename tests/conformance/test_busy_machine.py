@@ -17,8 +17,8 @@ import pytest
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.forecast import accuracy as fct_quantiles
-from kuayu_conformance.checks.interface import streams as com_paging
+from kuayu_conformance.checks.forecast import accuracy as fct_accuracy
+from kuayu_conformance.checks.interface import streams
 from kuayu_conformance.checks.scheduling import latency as sch_latency
 from kuayu_conformance.episode import Episode, FellBehind, Request, Settings
 from kuayu_conformance.findings import holds
@@ -40,7 +40,7 @@ from kuayu_schemas.models import RequirementResult, Verdict
 
 BUSY = MachineLoad(seconds=60.0, disturbed=50.0, others=1.4, load=14.2, processors=2)
 CALM = dataclasses.replace(BUSY, disturbed=2.0)
-BY_THE_CLOCK, BY_ANSWERS = sch_latency.CHECK, fct_quantiles.QUANTILES_CHECK
+BY_THE_CLOCK, BY_ANSWERS = sch_latency.CHECK, fct_accuracy.QUANTILES_CHECK
 LISTENS_AND_WORKS = """
 import os, socket
 listening = socket.create_server(("127.0.0.1", 0))
@@ -232,9 +232,9 @@ def test_a_verdict_is_judged_again_by_what_the_machine_did_then(
             seen.extend(result.verdict for result in results.values())
 
     failing = dataclasses.replace(
-        com_paging.PAGING_CHECK, judge=lambda _: [holds("COM-012", False, "to be quick", "slow")], recorded_times=True
+        streams.PAGING_CHECK, judge=lambda _: [holds("COM-012", False, "to be quick", "slow")], recorded_times=True
     )
-    monkeypatch.setattr(com_paging, "CHECK", failing)
+    monkeypatch.setattr(streams, "PAGING_CHECK", failing)
     report = Run(dataclasses.replace(options, selection=("COM-012",), watch=True), tmp_path, Noted()).execute()
     write(tmp_path, report)
     result = next(row for row in report.results if row.requirement == "COM-012")

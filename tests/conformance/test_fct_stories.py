@@ -8,13 +8,7 @@ from typing import Any
 import pytest
 from conformance.conforming_forecaster import episode
 
-from kuayu_conformance.checks.forecast import accuracy as fct_accuracy
-from kuayu_conformance.checks.forecast import accuracy as fct_origins
-from kuayu_conformance.checks.forecast import accuracy as fct_quantiles
-from kuayu_conformance.checks.forecast import accuracy as fct_real
-from kuayu_conformance.checks.forecast import consistency as fct_peaks
-from kuayu_conformance.checks.forecast import consistency as fct_waveforms
-from kuayu_conformance.checks.forecast import consistency as fct_whole
+from kuayu_conformance.checks.forecast import accuracy, consistency
 from kuayu_conformance.checks.forecast.accuracy import Size
 from kuayu_conformance.checks.forecast.forecast_requests import (
     FORECASTS,
@@ -39,7 +33,7 @@ def unmet(check: Any, change: Any = None) -> list[str]:
 
 
 def test_a_conforming_forecaster_keeps_together() -> None:
-    assert unmet(fct_whole) == []
+    assert unmet(consistency) == []
 
 
 def _point(answer: Json, **members: Any) -> Json:
@@ -83,7 +77,7 @@ class Counting:
     ],
 )
 def test_what_does_not_hang_together_is_found(change: Any, complaint: str) -> None:
-    assert any(complaint in each for each in unmet(fct_whole, change))
+    assert any(complaint in each for each in unmet(consistency, change))
 
 
 def test_who_reserves_more_for_a_milder_promise_is_found() -> None:
@@ -92,44 +86,44 @@ def test_who_reserves_more_for_a_milder_promise_is_found() -> None:
             each["devices"] = round(1_000 * body["qualities"][0]["violations"])
         return answer
 
-    assert any("no more is reserved" in each for each in unmet(fct_whole, change))
+    assert any("no more is reserved" in each for each in unmet(consistency, change))
 
 
 def test_worlds_are_asked_in_the_order_of_time_and_rows_hold_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fct_accuracy, "QUICK", FEW)
-    seen = fct_accuracy.observe(episode("fct_accuracy"))
+    monkeypatch.setattr(accuracy, "QUICK", FEW)
+    seen = accuracy.observe(episode("fct_accuracy"))
     rows = [row for row in seen.forecasts.rows if row.part == "domain"]
     assert len(rows) == 3 * 5 * 2
     assert [row.hour for row in rows] == sorted(row.hour for row in rows) or len({row.horizon for row in rows}) > 1
     assert seen.forecasts.requests == 3
     assert not seen.forecasts.refused
     assert all(row.truth >= 0.0 and len(row.quantiles) == 7 for row in rows)
-    again = fct_accuracy.observe(episode("fct_accuracy"))
+    again = accuracy.observe(episode("fct_accuracy"))
     assert again == seen, "the nonce and the answers alone decide"
 
 
 def test_a_target_that_answers_nothing_is_not_asked_on_and_on() -> None:
     made = episode("fct_accuracy", lambda *_: {"no": "forecast"}, decide=False)
-    seen = fct_accuracy.observe(made)
+    seen = accuracy.observe(made)
     assert len(made.exchanges) == 3
-    assert [each.met for each in fct_accuracy.judge(seen) if isinstance(each, Claim)] == [False, False]
+    assert [each.met for each in accuracy.judge(seen) if isinstance(each, Claim)] == [False, False]
 
 
 def test_reservations_and_quantiles_of_a_conforming_forecaster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fct_quantiles, "QUICK", FEW)
-    monkeypatch.setattr(fct_quantiles, "QUICK_RESERVED", FEW)
-    found = list(fct_quantiles.judge_quantiles(fct_quantiles.observe_quantiles(episode("fct_quantiles"))))
+    monkeypatch.setattr(accuracy, "QUANTILES_QUICK", FEW)
+    monkeypatch.setattr(accuracy, "QUICK_RESERVED", FEW)
+    found = list(accuracy.judge_quantiles(accuracy.observe_quantiles(episode("fct_quantiles"))))
     assert [each.met for each in found if isinstance(each, Claim)] == [True] * 6
     assert len([each for each in found if isinstance(each, Figure)]) == 1
 
 
 def test_forecasts_that_lack_a_level_are_none() -> None:
     made = episode("said")
-    request = next(body for _, body in fct_whole.questions(ForecastRequestBuilder(made.random)))
+    request = next(body for _, body in consistency.questions(ForecastRequestBuilder(made.random)))
     answer = made.ask("POST", FORECASTS, request)
-    assert fct_origins.said(answer, request) is not None
-    assert fct_origins.said(answer, {**request, "levels": [0.1, 0.5]}) is None
-    assert fct_origins.said(answer, {**request, "horizons": [600.0]}) is None
+    assert accuracy.said(answer, request) is not None
+    assert accuracy.said(answer, {**request, "levels": [0.1, 0.5]}) is None
+    assert accuracy.said(answer, {**request, "horizons": [600.0]}) is None
 
 
 def test_every_request_is_valid_by_the_schema_of_requests() -> None:
@@ -140,10 +134,10 @@ def test_every_request_is_valid_by_the_schema_of_requests() -> None:
         WAVEFORMS: "WaveformRequest",
         PEAKS: "PeakRequest",
     }
-    made = [(RESERVATIONS, fct_whole.reservations(draft))]
-    made += [(FORECASTS, body) for _, body in fct_whole.questions(draft)]
-    made += [(WAVEFORMS, fct_waveforms.request(draft, number)[1]) for number in range(9)]
-    made += [(PEAKS, fct_peaks.peak_request(draft)[2]) for _ in range(9)]
+    made = [(RESERVATIONS, consistency.reservations(draft))]
+    made += [(FORECASTS, body) for _, body in consistency.questions(draft)]
+    made += [(WAVEFORMS, consistency.request(draft, number)[1]) for number in range(9)]
+    made += [(PEAKS, consistency.peak_request(draft)[2]) for _ in range(9)]
     for path, body in made:
         assert not list(schema.errors(named[path], body)), path
 
@@ -156,7 +150,7 @@ def test_real_series_are_asked_for_where_they_are_at_hand(tmp_path: Path) -> Non
     name.write_bytes(gzip.compress("\n".join(rows).encode()))
     made = episode("fct_real")
     made.settings = replace(made.settings, traces={"itp-demand": tmp_path})
-    seen = fct_real.observe_real(made)
-    assert len(seen) == fct_real.ORIGINS * 2
+    seen = accuracy.observe_real(made)
+    assert len(seen) == accuracy.ORIGINS * 2
     assert {row.truth for row in seen} == {40.0, 41.0}
     assert all(abs(row.expected - row.truth) <= 2.0 for row in seen)

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from conformance.conforming_forecaster import episode
 
-from kuayu_conformance.checks.forecast import consistency as fct_peaks
-from kuayu_conformance.checks.forecast import consistency as fct_waveforms
+from kuayu_conformance.checks.forecast import consistency
 from kuayu_conformance.checks.forecast.forecast_requests import PEAKS, WAVEFORMS
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.findings import Claim, Finding
@@ -24,11 +23,11 @@ def unmet(path: str, change: Of) -> list[str]:
     made = episode("fct_waveforms", changed)
     found: Iterator[Finding]
     if path == PEAKS:
-        found = fct_peaks.judge_peaks(fct_peaks.observe_peaks(made, full=False))
+        found = consistency.judge_peaks(consistency.observe_peaks(made, full=False))
     else:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fct_waveforms, "observe_peaks", lambda *_, **__: ())
-            found = iter(list(fct_waveforms.judge_waveforms(fct_waveforms.observe_waveforms(made))))
+            patch.setattr(consistency, "observe_peaks", lambda *_, **__: ())
+            found = iter(list(consistency.judge_waveforms(consistency.observe_waveforms(made))))
     return [each.expected for each in found if isinstance(each, Claim) and not each.met]
 
 

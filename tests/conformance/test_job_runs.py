@@ -22,14 +22,9 @@ from mutants import serving as wrong_serving
 from mutants.declaration import DECLARED, Mutant
 from typing_extensions import override
 
+from kuayu_conformance import checks
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.jobs import elastic as job_elastic
-from kuayu_conformance.checks.jobs import elastic as job_serving
-from kuayu_conformance.checks.jobs import order as job_accounts
-from kuayu_conformance.checks.jobs import order as job_order
-from kuayu_conformance.checks.jobs import order as job_quotas
-from kuayu_conformance.checks.jobs import runs as job_runs
-from kuayu_conformance.checks.jobs import submission as job_submission
+from kuayu_conformance.checks.jobs import order, runs
 from kuayu_conformance.checks.jobs.job_domains import Moment
 from kuayu_conformance.checks.jobs.runs import STORIES, JobHistory, JobRuns, judge, observe
 from kuayu_conformance.episode import FellBehind, NotTestable
@@ -37,7 +32,7 @@ from kuayu_conformance.episode import Request as Asked
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run.runner import Options, Progress, Run
 
-CHECKS = (job_submission, job_runs, job_order, job_accounts, job_quotas, job_elastic, job_serving)
+CHECKS = [entry.load() for entry in checks.CHECKS if entry.name.startswith("job_")]
 WRONG_IN = {each.__name__ for each in (wrong_jobs, wrong_accounts, wrong_elastic, wrong_serving)}
 WRONG = [mutant for mutant in DECLARED.values() if mutant.service.__module__ in WRONG_IN]
 
@@ -48,7 +43,7 @@ def unmet(claims: Any) -> set[str]:
 
 def found(kind: type[MinimalServer]) -> set[str]:
     """Requirements that a service does not meet, by all checks of jobs."""
-    return {name for check in CHECKS for name in unmet(check.judge(check.observe(episode(check.CHECK.name, kind))))}
+    return {name for check in CHECKS for name in unmet(check.judge(check.observe(episode(check.name, kind))))}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +56,7 @@ def test_a_sound_service_passes_and_every_story_is_told(sound: JobRuns) -> None:
     assert [story.kind for story in sound.stories] == list(STORIES)
     states = {story.kind: {wanted.state for wanted in story.wanted} for story in sound.stories}
     assert states["silent"] == {"succeeded"}, "the lease of the second server is short enough to be waited for"
-    attempts = max(job_runs.attempt_of(m.body) for story in sound.stories for m in story.moments if m.kind == "start")
+    attempts = max(runs.attempt_of(m.body) for story in sound.stories for m in story.moments if m.kind == "start")
     assert attempts == 3
     assert len(sound.pieces) > 2
 
@@ -78,10 +73,10 @@ def test_a_slow_machine_costs_no_lease_or_says_that_it_fell_behind(monkeypatch: 
         return exchange
 
     monkeypatch.setattr(Timed, "exchange", delayed(1.0))
-    assert unmet(job_order.judge(job_order.observe(episode("job_order")))) == set()
+    assert unmet(order.judge(order.observe(episode("job_order")))) == set()
     monkeypatch.setattr(Timed, "exchange", delayed(1.6))
     with pytest.raises(FellBehind, match=r"asked for nothing in \d+\.\d s"):
-        job_order.observe(episode("job_order"))
+        order.observe(episode("job_order"))
 
 
 def test_an_episode_is_the_same_when_it_is_told_again(sound: JobRuns) -> None:
@@ -197,7 +192,7 @@ class HasNoQuotas(MinimalServer):
 
 def test_where_no_account_has_used_its_quota_that_cannot_be_tested() -> None:
     with pytest.raises(NotTestable, match="none is told that has used its quota"):
-        job_quotas.observe_quotas(episode("job_quotas", HasNoQuotas))
+        order.observe_quotas(episode("job_quotas", HasNoQuotas))
 
 
 class CountsHalfAfterTenSeconds(MinimalServer):
@@ -215,7 +210,7 @@ class CountsHalfAfterTenSeconds(MinimalServer):
 
 
 def test_any_half_life_will_do() -> None:
-    check = job_accounts.ACCOUNTS_CHECK
+    check = order.ACCOUNTS_CHECK
     assert unmet(check.judge(check.observe(episode(check.name, CountsHalfAfterTenSeconds)))) == set()
 
 
@@ -262,7 +257,7 @@ def test_a_start_beside_what_an_attempt_before_holds_is_seen(sound: JobRuns) -> 
     first = next(moment for moment in story(sound, "refused").moments if moment.kind == "start")
 
     def beside(moment: Moment) -> Moment:
-        second = moment.kind == "start" and job_runs.attempt_of(moment.body) == 2
+        second = moment.kind == "start" and runs.attempt_of(moment.body) == 2
         return replace(moment, holdings=(*first.holdings, *moment.holdings)) if second else moment
 
     assert first.holdings

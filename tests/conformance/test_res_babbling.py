@@ -9,10 +9,7 @@ from conformance.conforming_shards import episode
 from conformance import conforming_recovery
 from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience import failover as res_failover
-from kuayu_conformance.checks.resilience import failover as res_failover_windows
-from kuayu_conformance.checks.resilience import shards as res_plans
-from kuayu_conformance.checks.resilience import shards as res_shards
+from kuayu_conformance.checks.resilience import failover, shards
 from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.checks.resilience.shards import Extent
 from kuayu_conformance.episode import SetUpFailure
@@ -80,8 +77,7 @@ class Babbler:
 @pytest.mark.parametrize("seed", range(6))
 def test_nonsense_is_found_and_nothing_stumbles(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     check = next(check for check in CHECKS if check.name == f"res_{name}").load()
-    monkeypatch.setattr(res_shards, "QUICK", FEW)
-    monkeypatch.setattr(res_plans, "QUICK", FEW)
+    monkeypatch.setattr(shards, "QUICK", FEW)
     made = episode(f"res_{name}", Babbler(seed))
     try:
         found = list(check.judge(check.observe(made)))
@@ -159,10 +155,10 @@ class Alarmist:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nonsense_about_recoveries_is_found_and_nothing_stumbles(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(res_failover, "QUICK", res_failover_windows.Extent(1, beside=False))
+    monkeypatch.setattr(failover, "QUICK", failover.Extent(1, beside=False))
     made = conforming_recovery.episode("res_failover", Alarmist(seed))
-    observed = res_failover.observe(made)
-    found = list(res_failover.judge(observed))
+    observed = failover.observe(made)
+    found = list(failover.judge(observed))
     assert all(isinstance(each, Claim | Figure) for each in found)
     assert observed.unsound.count > 0
     assert any(isinstance(each, Figure) and each.misses for each in found)
@@ -170,6 +166,6 @@ def test_nonsense_about_recoveries_is_found_and_nothing_stumbles(seed: int, monk
 
 def test_most_of_the_nonsense_about_recoveries_is_valid() -> None:
     made = conforming_recovery.episode("res_failover", Alarmist(1))
-    player = res_failover_windows.Player(made)
+    player = failover.Player(made)
     player.window(0)
     assert player.bad_answers < 0.2 * len(made.exchanges)

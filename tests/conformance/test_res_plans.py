@@ -8,7 +8,7 @@ import pytest
 from conformance.conforming_shards import Change, episode, plan, unchanged
 
 from kuayu_conformance.checks.kit.decisions import Json
-from kuayu_conformance.checks.resilience import shards as res_plans
+from kuayu_conformance.checks.resilience import shards
 from kuayu_conformance.checks.resilience.shards import (
     QUESTIONS,
     Extent,
@@ -28,7 +28,7 @@ STEP = 1e9
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(res_plans, "QUICK", Extent(200, {MILD: 2}, beside=False))
+    monkeypatch.setattr(shards, "QUICK", Extent(200, {MILD: 2}, beside=False))
 
 
 def unmet(change: Change = unchanged) -> list[Claim]:

@@ -9,11 +9,11 @@ from conformance.conforming_shards import Change, episode, source, unchanged
 from conformance.recorded import Recorded, Recording
 
 from kuayu_conformance.checks.kit.decisions import GIVEN_UP, Json
-from kuayu_conformance.checks.resilience import shards as res_shards
-from kuayu_conformance.checks.resilience import shards as res_windows
+from kuayu_conformance.checks.resilience import shards
 from kuayu_conformance.checks.resilience.shards import (
     BLOCKED,
     DEMAND,
+    QUICK,
     SERVICE,
     WAITING,
     Extent,
@@ -36,8 +36,8 @@ WHOLE = Extent(100, dict.fromkeys(FAMILIES, 2), beside=True)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(res_shards, "QUICK", SMALL)
-    monkeypatch.setattr(res_shards, "FULL", WHOLE)
+    monkeypatch.setattr(shards, "QUICK", SMALL)
+    monkeypatch.setattr(shards, "FULL", WHOLE)
 
 
 def found(change: Change = unchanged, *, full: bool = False) -> list[Finding]:
@@ -84,7 +84,7 @@ def test_who_fetches_on_demand_gains_next_to_nothing_and_fails_both() -> None:
 
 
 def test_who_says_that_shards_are_for_slots_far_away_is_blocked_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(res_shards, "QUICK", Extent(200, {MILD: 1}, beside=False))
+    monkeypatch.setattr(shards, "QUICK", Extent(200, {MILD: 1}, beside=False))
 
     def far(body: Json, answer: Json) -> Json:
         told = on_demand(body, answer)
@@ -194,6 +194,5 @@ def test_other_nonces_draw_other_windows() -> None:
 
 
 def test_the_quick_run_asks_a_few_hundred_times() -> None:
-    extent = res_windows.QUICK
-    asked = sum(extent.windows.values()) * floor((60 + extent.seconds) / 10)
+    asked = sum(QUICK.windows.values()) * floor((60 + QUICK.seconds) / 10)
     assert asked < 600

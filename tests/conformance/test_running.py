@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.interface import streams as com_paging
+from kuayu_conformance.checks.interface import streams
 from kuayu_conformance.claims import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.folder import verify, write
@@ -210,11 +210,11 @@ def test_nothing_at_the_target_is_said_at_once(tmp_path: Path) -> None:
 def test_a_fault_of_the_suite_is_a_harness_error(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(episode: Episode) -> com_paging.ListingPages:
+    def broken(episode: Episode) -> streams.ListingPages:
         raise ZeroDivisionError(episode.name)
 
-    faulty = dataclasses.replace(com_paging.PAGING_CHECK, observe=broken)
-    monkeypatch.setattr(com_paging, "CHECK", faulty)
+    faulty = dataclasses.replace(streams.PAGING_CHECK, observe=broken)
+    monkeypatch.setattr(streams, "PAGING_CHECK", faulty)
     report = Run(dataclasses.replace(options, selection=("COM-012",)), tmp_path, Progress()).execute()
     result = next(r for r in report.results if r.requirement == "COM-012")
     assert (result.verdict, report.exit_code) == (Verdict.harness_error, 3)

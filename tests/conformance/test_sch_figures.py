@@ -11,10 +11,8 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.scheduling import explanations as sch_explained
 from kuayu_conformance.checks.scheduling import latency as sch_latency
-from kuayu_conformance.checks.scheduling import pareto
+from kuayu_conformance.checks.scheduling import pareto, shares
 from kuayu_conformance.checks.scheduling import pareto as sch_pareto
-from kuayu_conformance.checks.scheduling import shares as sch_near
-from kuayu_conformance.checks.scheduling import shares as sch_shares
 from kuayu_conformance.checks.scheduling.explanations import TURNED, WEIGHTS, Prediction, Road, State, WeightedMeans
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE, Decision, Series
 from kuayu_conformance.checks.scheduling.pareto import Ends, Instance, LimitedFront, Solution
@@ -175,14 +173,14 @@ def planned(error: float, whose: str = OPERATOR, **members: Any) -> PlanOutcome:
 @pytest.mark.parametrize(("error", "expected"), [(0.049, Verdict.pass_), (0.051, Verdict.fail)])
 def test_shares_may_be_off_by_a_twentieth(error: float, expected: Verdict) -> None:
     plans = tuple(planned(error, whose) for whose in (OPERATOR, OWN) for _ in range(4))
-    found = verdict(sch_shares.CHECK, plans, "SCH-007")
+    found = verdict(shares.CHECK, plans, "SCH-007")
     assert found.verdict is expected
     assert found.estimate == pytest.approx(error)
 
 
 def test_shares_that_are_off_now_and_then_leave_it_open() -> None:
     plans = tuple(planned(error, whose) for whose in (OPERATOR, OWN) for error in (0.0, 0.0, 0.0, 0.16))
-    assert verdict(sch_shares.CHECK, plans, "SCH-007").verdict is Verdict.inconclusive
+    assert verdict(shares.CHECK, plans, "SCH-007").verdict is Verdict.inconclusive
 
 
 def test_a_domain_that_was_to_be_given_nothing_is_given_nothing() -> None:
@@ -195,7 +193,7 @@ def test_a_domain_that_was_to_be_given_nothing_is_given_nothing() -> None:
 @pytest.mark.parametrize(("started", "expected"), [(125, Verdict.pass_), (124, Verdict.fail)])
 def test_shares_of_hardly_any_jobs_are_none(started: int, expected: Verdict) -> None:
     plans = tuple(planned(0.0, whose, started=started) for whose in (OPERATOR, OWN))
-    assert verdict(sch_shares.CHECK, plans, "SCH-007").verdict is expected
+    assert verdict(shares.CHECK, plans, "SCH-007").verdict is expected
 
 
 def window(far: Sequence[float], sent: Sequence[float] = (1, 2, 3, 4, 5, 6, 7, 8)) -> Window:
@@ -219,7 +217,7 @@ NO_ORDER = window((1, 2, 1, 2, 2, 1, 2, 1))
     ],
 )
 def test_heavy_traffic_has_to_be_nearer(windows: tuple[Window, ...], expected: Verdict) -> None:
-    assert verdict(sch_near.SIMILARITY_CHECK, windows, "SCH-010").verdict is expected
+    assert verdict(shares.SIMILARITY_CHECK, windows, "SCH-010").verdict is expected
 
 
 def road(**single: WeightedMeans) -> Road:

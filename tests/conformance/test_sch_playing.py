@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from kuayu_conformance import caching
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.scheduling import gains as sch_gains
-from kuayu_conformance.checks.scheduling import scores as sch_baselines
-from kuayu_conformance.checks.scheduling import scores as sch_player
+from kuayu_conformance.checks.scheduling import scores
 from kuayu_conformance.checks.scheduling import stability as sch_stability
 from kuayu_conformance.checks.scheduling.cells import FULL, QUICK, Plan, assignment, chosen, plan
 from kuayu_conformance.checks.scheduling.scores import GIVEN_UP, Score
@@ -174,7 +173,7 @@ def test_a_full_run_plays_baselines_ahead_in_processes_of_their_own(
 def test_where_such_a_process_is_killed_the_run_plays_them_itself(monkeypatch: pytest.MonkeyPatch, first: Run) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setenv(caching.FOLDER, "")
-    monkeypatch.setattr(sch_baselines, "_stand_back", os.abort)  # as one that takes too much memory is
+    monkeypatch.setattr(scores, "_stand_back", os.abort)  # as one that takes too much memory is
     whole = Settings("nonce", "run", True, frozenset(), {}, False)
     ahead = sch_gains.observe(Episode("sch", whole, Target(first_that_fits)))
     assert (ahead.windows, ahead.grid) == (first.observed.windows, first.observed.grid)
@@ -288,13 +287,12 @@ def digest(request: Request) -> str:
 
 def _count(monkeypatch: pytest.MonkeyPatch, played: list[str]) -> None:
     """Note which policies play a window from now on."""
-    for module in (sch_player, sch_baselines):
 
-        def noted(its: Scenario, policy: Policy, name: str, members: Cohort | None = None) -> Played:
-            played.append(name)
-            return play_window(its, policy, name, members)
+    def noted(its: Scenario, policy: Policy, name: str, members: Cohort | None = None) -> Played:
+        played.append(name)
+        return play_window(its, policy, name, members)
 
-        monkeypatch.setattr(module, "play_window", noted)
+    monkeypatch.setattr(scores, "play_window", noted)
 
 
 def test_another_nonce_asks_something_else() -> None:

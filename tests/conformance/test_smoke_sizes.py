@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from kuayu_conformance.checks.metrics import sampling as met_accuracy
-from kuayu_conformance.checks.metrics import sampling as met_sampling
+from kuayu_conformance.checks.metrics import sampling
 from kuayu_conformance.checks.metrics import states as met_states
 from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
 from kuayu_conformance.checks.resilience import partitions as res_apart
@@ -50,12 +49,12 @@ def test_percentiles_have_a_bound() -> None:
 
 
 def test_one_value_may_be_wrong() -> None:
-    cells = met_accuracy.CELLS_SMOKE
+    cells = sampling.CELLS_SMOKE
     assert proportion_lower_bound(cells - 1, cells) >= 0.98 > proportion_lower_bound(cells - 2, cells - 1)
 
 
 def test_a_gap_that_is_too_long_shows() -> None:
-    assert met_sampling.WINDOW_SMOKE > met_sampling.MAX_INTERVAL_SECONDS
+    assert sampling.WINDOW_SMOKE > sampling.MAX_INTERVAL_SECONDS
 
 
 @pytest.mark.parametrize("seed", ["a", "b"])

@@ -183,17 +183,14 @@ def test_what_reports_say_stands_in_chinese_on_the_chinese_page_of_results() -> 
 
 
 def test_what_every_check_does_is_said_in_chinese_with_the_same_requirements() -> None:
-    from pages.requirements import purpose  # type: ignore[import-not-found]
+    from pages.requirements import checks, purpose  # type: ignore[import-not-found]
 
-    from kuayu_conformance.checks import CHECKS, RUN_CHECKS
-
-    checks = {check.name: check.judge.__module__ for check in (*(listed.load() for listed in CHECKS), *RUN_CHECKS)}
     chinese = yaml.safe_load((ROOT / "docs/hooks/pages/checks-zh.yaml").read_text("utf-8"))
-    assert chinese.keys() == checks.keys()
-    for name, module in checks.items():
-        told = purpose("zh", name, module)
+    assert chinese.keys() == checks().keys()
+    for name, check in checks().items():
+        told = purpose("zh", check)
         assert re.search(r"[\u4e00-\u9fff]", told)
-        named = [set(re.findall(r"[A-Z]{3}-\d{3}", text)) for text in (told, purpose("en", name, module))]
+        named = [set(re.findall(r"[A-Z]{3}-\d{3}", text)) for text in (told, purpose("en", check))]
         assert named[1] <= named[0], name
 
 
@@ -202,8 +199,8 @@ def test_no_description_of_a_check_is_left_in_english_on_the_chinese_pages_of_re
     from pages.markdown import plain
 
     made = "".join(page.text for page in requirements.pages("zh", ROOT))
-    modules = {row.check for row in registers.requirements().requirements if row.check}
-    assert [module for module in modules if plain(requirements.purpose("en", "", module)) in made] == []
+    checks = requirements.checks()
+    assert [name for name, check in checks.items() if plain(requirements.purpose("en", check)) in made] == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

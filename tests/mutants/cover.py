@@ -7,7 +7,7 @@
 2. Mutants that the change touches: their own class changed or is new, or the check of a requirement that they are
    about, or a class of the minimal server whose methods they replace. Syntax trees are compared, of the files as they
    are now, committed or not, and as they are in the commit that the change is based on; neither comments nor docstrings
-   count.
+   count. Of a module with several checks only what a check consists of counts for it.
 
 The second part is bounded by a budget. Mutants beyond it are named, and only the whole matrix holds them.
 """
@@ -197,7 +197,7 @@ def touched(mutants: Iterable[Mutant], base: str, root: Path = ROOT) -> dict[str
     kinds = [kind for kind in Oracle.__mro__ if _difference(kind, changes) is not None]
     methods = {name for kind in kinds for name in _methods(kind)}
     modules = {module for module, texts in changes.items() if module.startswith(f"{CHECKS}.") and _is_other(texts)}
-    requirements = _resting_on(modules, root)
+    requirements = _resting_on(modules, changes, root)
     reasons: dict[str, Reason] = {}
     for mutant in mutants:
         names = (*mutant.breaks, mutant.control_for)
@@ -239,26 +239,55 @@ def _is_other(texts: Texts) -> bool:
     return before != now
 
 
-def _resting_on(modules: Collection[str], root: Path) -> dict[str, Reason]:
-    """Requirements whose check is one of some modules, or imports one, by itself or through others."""
+def _resting_on(modules: Collection[str], changes: Mapping[str, Texts], root: Path) -> dict[str, Reason]:
+    """Requirements whose check changed, or imports a module that did, by itself or through others."""
     reasons: dict[str, Reason] = {}
     for row in registers.requirements().requirements if modules else ():
-        if row.check in modules:
+        if not row.check:
+            continue
+        module, name = module_and_name(row.check)
+        before, now = (check_source(text, name) for text in changes.get(module, ("", "")))
+        if before != now:
             reasons[row.id] = Reason.CHECK
-        elif row.check and not _beneath(row.check, root).isdisjoint(modules):
+        elif not _beneath(check_source(_text(module, root), name), root).isdisjoint(modules):
             reasons[row.id] = Reason.HELPER
     return reasons
 
 
+def module_and_name(path: str) -> tuple[str, str]:
+    """Where a check is, by its path in the register: the module, and its name there unless that is CHECK."""
+    module, _, name = path.rpartition(".")
+    return (module, name) if name.isupper() else (path, "CHECK")
+
+
+def check_source(text: str, name: str) -> str:
+    """What a check consists of: all that defines it in its module, and what that takes from others, a line each."""
+    own = definition(text, name)
+    used = _names(ast.parse(own))
+    lines = [
+        f"from {node.module} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+        for node in _parsed(text).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if (alias.asname or alias.name) in used
+    ]
+    return "\n".join([*lines, own])
+
+
+def _text(module: str, root: Path) -> str:
+    """Text of a module in the folder of checks; empty where it is a package, or is not there."""
+    path = root / CHECKS_FOLDER / f"{module.removeprefix(f'{CHECKS}.').replace('.', '/')}.py"
+    return path.read_text("utf-8") if path.is_file() else ""
+
+
 def _beneath(check: str, root: Path) -> set[str]:
-    """Modules in the folder of checks that one of them imports, by itself or through others."""
+    """Modules in the folder of checks that a check of this text imports, by itself or through others."""
     modules: set[str] = set()
     queue = [check]
     while queue:
-        path = root / CHECKS_FOLDER / f"{queue.pop().removeprefix(f'{CHECKS}.').replace('.', '/')}.py"
-        new = _imports(path.read_text("utf-8")) - modules if path.is_file() else frozenset[str]()
+        new = _imports(queue.pop()) - modules
         modules |= new
-        queue += new
+        queue += [_text(module, root) for module in new]
     return modules
 
 

@@ -175,9 +175,16 @@ def test_a_check_that_changed_touches_mutants_that_are_about_its_requirement(che
     assert LESS_SLOW in breaking("MET-002")
 
 
+def test_what_another_check_of_its_module_alone_consists_of_changes_no_check(checkout: Path, edit: Edit) -> None:
+    edit(f"{CHECKS_FOLDER}/interface/writes.py", "def judge_bulk(", "def judge_bulks(")
+    edit(f"{CHECKS_FOLDER}/interface/writes.py", "    judge_bulk,", "    judge_bulks,")
+    names = breaking("COM-013", "COM-014", "COM-015")
+    assert touched(MUTANTS, "HEAD", checkout) == dict.fromkeys(names, Reason.CHECK)
+
+
 def test_what_a_check_rests_on_touches_them_too(checkout: Path, edit: Edit) -> None:
-    edit(f"{CHECKS_FOLDER}/resilience/recovery_invariants.py", "SHOWN = 5", "SHOWN = 6")
-    names = breaking("COM-042", "RES-003", "RES-004", "RES-014", "RES-015")
+    edit(f"{CHECKS_FOLDER}/index/index_requests.py", "2026-03-01", "2026-03-02")
+    names = breaking("COM-028", "COM-029", *(f"IDX-{number:03}" for number in range(5, 16)))
     assert touched(MUTANTS, "HEAD", checkout) == dict.fromkeys(names, Reason.HELPER)
 
 
@@ -190,7 +197,7 @@ def test_what_replaces_a_part_of_the_minimal_server_that_changed_is_touched(chec
 
 
 def test_what_is_over_budget_is_named(checkout: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch) -> None:
-    edit(f"{CHECKS_FOLDER}/demand/layouts.py", "\nfrom ", "\nimport os\nfrom ")
+    edit(f"{CHECKS_FOLDER}/demand/layouts.py", "QUICK, FULL = 5, 24", "QUICK, FULL = 6, 24")
     edit(MUTANT, 'target.get("period", 55)', 'target.get("period", 56)')
     monkeypatch.setenv(BASE, "HEAD")
     everything = select(MUTANTS, cost, 1e6, checkout)

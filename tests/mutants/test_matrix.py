@@ -52,6 +52,7 @@ from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACE
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile
 from mutants import MUTANTS
+from mutants.cover import check_source, module_and_name
 from mutants.declaration import (
     CHECKED,
     DECIDED,
@@ -118,24 +119,24 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Stepped, ("/v1/series",)),
         (Graphs, ("/v1/graph", "kit.graphs")),
         (Indices, ("/v1/compute-indices", "/v1/probe-plans")),
-        (Placing, (" PLACEMENTS, ", " PLACEMENTS,\n")),
-        (Fronts, (" FRONTS, ", " FRONTS,\n")),
-        (Buying, ("import PLANS, ", "PLACEMENTS, PLANS, ", " PLANS,\n")),
-        (Routing, (" ROUTES, ", " ROUTES,\n")),
+        (Placing, ("placement_requests import PLACEMENTS\n",)),
+        (Fronts, ("placement_requests import FRONTS\n",)),
+        (Buying, ("placement_requests import PLANS\n",)),
+        (Routing, ("placement_requests import ROUTES\n",)),
         (Allocating, ("AllocationHistory",)),
-        (Demanding, ("DEMANDS,", "DemandCase", "Occupancy")),
-        (Layouts, ("    LAYOUTS,\n",)),
-        (Sizing, ("    SIZES,\n", "demand.sizing_scores")),
-        (Foreseeing, (" FORECASTS,", "forecast.origins", " RESERVATIONS,")),
-        (Waving, (" WAVEFORMS,",)),
-        (Shaving, (" PEAKS,\n", "PeakPlan")),
-        (Sharding, (" SHARDS, ", "shard_windows import FULL, ")),
-        (Agreeing, (" COLLECTIVES, ",)),
-        (Backing, ("import BACKUPS, ", "    BACKUPS,\n", "RecoveryInspector")),
-        (Recovering, (" FAILOVERS, ", "FailoverWindow")),
-        (Adjusting, ("import ADJUSTMENTS, ", "    ADJUSTMENTS,\n", "AdjustmentWindow")),
+        (Demanding, ("demand_requests import DEMANDS\n", "DemandCase", "Occupancy")),
+        (Layouts, ("demand_requests import LAYOUTS\n",)),
+        (Sizing, ("demand_requests import SIZES\n", "/v1/task-sizes")),
+        (Foreseeing, ("forecast_requests import FORECASTS\n", "forecast_requests import RESERVATIONS\n")),
+        (Waving, ("forecast_requests import WAVEFORMS\n",)),
+        (Shaving, ("forecast_requests import PEAKS\n", "PeakPlan")),
+        (Sharding, ("resilience_requests import SHARDS\n",)),
+        (Agreeing, ("resilience_requests import COLLECTIVES\n",)),
+        (Backing, ("resilience_requests import BACKUPS\n", "RecoveryInspector")),
+        (Recovering, ("resilience_requests import FAILOVERS\n", "FailoverWindow")),
+        (Adjusting, ("resilience_requests import ADJUSTMENTS\n", "AdjustmentWindow")),
         (Jobs, ("jobs.job_domains",)),
-        (Watching, ("/v1/heartbeats", "/v1/log-lines", "/v1/faults", "resilience.fault_player")),
+        (Watching, ("/v1/heartbeats", "/v1/log-lines", "/v1/faults")),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
@@ -217,11 +218,15 @@ def called_by(path: str, body: Mapping[str, Any]) -> set[tuple[str, str]]:
     return called
 
 
-def source(module: str | None) -> str:
-    spec = find_spec(module or "")
+def source(check: str | None) -> str:
+    """What a check consists of, by its path; what it imports stands a line each."""
+    module, name = module_and_name(check or "")
+    spec = find_spec(module)
     assert spec
     assert spec.origin
-    return Path(spec.origin).read_text("utf-8")
+    text = check_source(Path(spec.origin).read_text("utf-8"), name)
+    assert f"{name} = " in text
+    return text
 
 
 def row(**verdicts: str) -> Row:

@@ -1,7 +1,7 @@
 """Every requirement with its sentence, its measure, its check or the reason that there is none, and what was found."""
 
-import importlib
 import inspect
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -49,9 +49,9 @@ REPEAT = Words("Make it again", "重新运行")
 SEED = Words("seed {}", "种子 {}")
 CHECKS_TITLE = Words("From a check to its requirements", "由检验查要求")
 CHECKS_TEXT = Words(
-    "The modules of the suite, and what each of them judges. <code>kuayu conformance explain ID</code> prints a "
+    "The checks of the suite, and what each of them judges. <code>kuayu conformance explain ID</code> prints a "
     "requirement on the terminal.",
-    "测试套件的各模块及其所判定的要求。<code>kuayu conformance explain ID</code> 在终端打印一项要求。",
+    "测试套件的各项检验及其所判定的要求。<code>kuayu conformance explain ID</code> 在终端打印一项要求。",
 )
 COLUMNS = {
     "en": ("Requirement", "Title", "Force", "Level", "Check", "Reference"),
@@ -126,7 +126,7 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
         (SOURCE.in_(language), plain(requirement_source(language, row.source))),
         (
             CHECK.in_(language),
-            f"{_source(row.check)}<br>{plain(purpose(language, check_of(row), row.check))}" if row.check else "",
+            f"{_source(row)}<br>{plain(purpose(language, checks()[check_of(row)]))}" if row.check else "",
         ),
         (WHY_NOT.in_(language), prose(because or "")),
         (FOUND.in_(language), _found(language, entry, last) if last else ""),
@@ -158,11 +158,23 @@ def _again(last: runs.Row, requirement: str) -> str:
     return f"kuayu check --level {last.run.report.run_level} {again} --requirement {requirement}"
 
 
-def purpose(language: Language, name: str, module: str) -> str:
-    """What a check does: the first line of its module, or its Chinese by the check's name."""
+@cache
+def checks() -> Mapping[str, Check[Any] | RunCheck]:
+    """All checks by name."""
+    return {check.name: check for check in (*(listed.load() for listed in CHECKS), *RUN_CHECKS)}
+
+
+def purpose(language: Language, check: Check[Any] | RunCheck) -> str:
+    """What a check does: as it says itself, else the first line of its module, or its Chinese by the check's name."""
     if language == "zh":
-        return _chinese()[name]
-    return (importlib.import_module(module).__doc__ or "").strip().splitlines()[0]
+        return _chinese()[check.name]
+    said = check.summary if isinstance(check, Check) else ""
+    return said or (sys.modules[module_of(check)].__doc__ or "").strip().splitlines()[0]
+
+
+def module_of(check: Check[Any] | RunCheck) -> str:
+    """The module of a check, which judges there too."""
+    return check.judge.__module__
 
 
 @cache
@@ -203,18 +215,18 @@ def _withdrawn(language: Language) -> str:
 
 
 def shared() -> Iterator[Made]:
-    """The source of each check, as text that a browser shows."""
-    for module in sorted({row.check for row in registers.requirements().requirements if row.check}):
-        yield Made(source_path(module).removeprefix("/"), inspect.getsource(importlib.import_module(module)))
+    """The source of each module of checks, as text that a browser shows."""
+    for path, module in sorted({source_path(check): module_of(check) for check in checks().values()}.items()):
+        yield Made(path.removeprefix("/"), inspect.getsource(sys.modules[module]))
 
 
-def source_path(module: str) -> str:
+def source_path(check: Check[Any] | RunCheck) -> str:
     """Where the source of a check's module lies in the site."""
-    return f"/checks/{module.removeprefix('kuayu_conformance.')}.py.txt"
+    return f"/checks/{module_of(check).removeprefix('kuayu_conformance.')}.py.txt"
 
 
-def _source(module: str) -> str:
-    return link(code(module), source_path(module))
+def _source(row: Requirement) -> str:
+    return link(code(row.check or ""), source_path(checks()[check_of(row)]))
 
 
 def _row(language: Language, entry: Entry, row: Requirement) -> tuple[str, ...]:
@@ -235,14 +247,12 @@ def _checks(language: Language) -> str:
     def links(identifiers: Iterable[str]) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
 
-    modules = {check_of(row): row.check for row in registers.requirements().requirements if row.check}
-    checks: list[Check[Any] | RunCheck] = [*(listed.load() for listed in CHECKS), *RUN_CHECKS]
     rows = [
         (
-            link(code(each.name), source_path(modules[each.name])),
-            plain(purpose(language, each.name, each.judge.__module__)),
-            links(each.requirements),
+            link(code(check.name), source_path(check)),
+            plain(purpose(language, check)),
+            links(check.requirements),
         )
-        for each in checks
+        for check in checks().values()
     ]
     return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))
