@@ -43,8 +43,7 @@ from serving import say, serving, sqlite_files, versions
 
 from kuayu_conformance.checks.demand import demand_requests as dem_fixtures
 from kuayu_conformance.checks.forecast import forecast_requests as fct_fixtures
-from kuayu_conformance.checks.forecast.consistency import peak_request
-from kuayu_conformance.checks.forecast.consistency import request as wave_request
+from kuayu_conformance.checks.forecast.consistency import peak_request, wave_request
 from kuayu_conformance.checks.forecast.forecast_requests import ForecastRequestBuilder
 
 SEED = "20261122"

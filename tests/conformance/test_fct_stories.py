@@ -136,7 +136,7 @@ def test_every_request_is_valid_by_the_schema_of_requests() -> None:
     }
     made = [(RESERVATIONS, consistency.reservations(draft))]
     made += [(FORECASTS, body) for _, body in consistency.questions(draft)]
-    made += [(WAVEFORMS, consistency.request(draft, number)[1]) for number in range(9)]
+    made += [(WAVEFORMS, consistency.wave_request(draft, number)[1]) for number in range(9)]
     made += [(PEAKS, consistency.peak_request(draft)[2]) for _ in range(9)]
     for path, body in made:
         assert not list(schema.errors(named[path], body)), path

@@ -550,8 +550,8 @@ def _devices_at(course: Sequence[Occupancy], instant: float) -> int:
     return 0
 
 
-ID = "DEM-002"
-QUICK, FULL = 6, 40
+PHASES_REQUIREMENT = "DEM-002"
+QUICK_TRAININGS, FULL_TRAININGS = 6, 40
 TENTH = 0.1
 PHASES: "tuple[documents.TrainingPhase, ...]" = ("warm_up", "fast_convergence", "stable_convergence")
 
@@ -575,7 +575,7 @@ class PhaseDemands:
 def observe_phases(episode: Episode) -> PhaseDemands:
     """Ask for trainings whose batch grows and whose sequences become longer, then for their phases on their own."""
     chance = episode.random
-    count = FULL if episode.settings.full else QUICK
+    count = FULL_TRAININGS if episode.settings.full else QUICK_TRAININGS
     machines = [hardware(chance, name) for name in names(chance, "h", 2)]
     cases = [_training(episode, name, number, machines) for number, name in enumerate(names(chance, "c", count))]
     apart: dict[tuple[str, int], documents.TrainingCase] = {}
@@ -638,7 +638,7 @@ def judge_phases(observation: PhaseDemands) -> Iterable[Finding]:
     """Claims about each phase, then about each training."""
     for entry in (observation.whole, observation.alone):
         if entry.amiss:
-            yield holds(ID, False, "a demand of every case, in their order", entry.amiss, entry.answer)
+            yield holds(PHASES_REQUIREMENT, False, "a demand of every case, in their order", entry.amiss, entry.answer)
             return
     for training in observation.whole.body["cases"]:
         phases = observation.whole.demands[training["id"]].get("phases") or []
@@ -702,12 +702,12 @@ def _mismatch(
 
 
 def _claim(observation: PhaseDemands, met: bool, expected: str, observed: object) -> Claim:  # noqa: FBT001
-    return holds(ID, met, expected, observed, observation.whole.answer)
+    return holds(PHASES_REQUIREMENT, met, expected, observed, observation.whole.answer)
 
 
 PHASES_CHECK = Check(
     "dem_phases",
-    (ID,),
+    (PHASES_REQUIREMENT,),
     observe_phases,
     judge_phases,
     summary="What a training needs in each of its phases, and what is held in vain around their switches (DEM-002).",

@@ -512,7 +512,7 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60:g} minutes"
 
 
-REQUIREMENTS = dict(zip(HORIZONS, ("FCT-001", "FCT-002"), strict=True))
+ACCURACY_REQUIREMENTS = dict(zip(HORIZONS, ("FCT-001", "FCT-002"), strict=True))
 QUICK, FULL = Size(worlds=3, days=5, origins=20), Size(worlds=8, days=7, origins=50)
 
 
@@ -533,7 +533,7 @@ def observe(episode: Episode) -> AccuracyForecasts:
 def judge(seen: AccuracyForecasts) -> Iterable[Finding]:
     """The worst domain by horizon."""
     forecasts = seen.forecasts
-    for horizon, requirement in REQUIREMENTS.items():
+    for horizon, requirement in ACCURACY_REQUIREMENTS.items():
         missing = len(forecasts.refused)
         expected = "every question is answered by forecasts of all series, horizons and levels, in order"
         yield holds(
@@ -578,7 +578,7 @@ def error_totals(rows: Iterable[Row]) -> tuple[list[float], list[float]]:
 
 CHECK = Check(
     "fct_accuracy",
-    tuple(REQUIREMENTS.values()),
+    tuple(ACCURACY_REQUIREMENTS.values()),
     observe,
     judge,
     traces=tuple(FILES),
@@ -676,7 +676,7 @@ def _by(label: str, row: ReservedRow) -> float:
     return {"service": row.reserved, "the most that was seen": row.seen, "last value": row.last}[label]
 
 
-REQUIREMENT = "FCT-004"
+QUANTILES_REQUIREMENT = "FCT-004"
 _CRUMB = 1e-9
 QUANTILES_QUICK, QUANTILES_FULL = Size(worlds=2, days=5, origins=20), Size(worlds=8, days=7, origins=50)
 QUICK_RESERVED, FULL_RESERVED = Size(worlds=2, days=5, origins=10), Size(worlds=6, days=7, origins=35)
@@ -704,9 +704,9 @@ def judge_quantiles(seen: QuantileForecasts) -> Iterable[Finding]:
     missing = len(seen.forecasts.refused)
     expected = "every question is answered by forecasts of all series, horizons and levels, in order"
     observed = f"{missing} of {seen.forecasts.requests} are not"
-    yield holds(REQUIREMENT, not missing, expected, observed, *seen.forecasts.refused[:1])
+    yield holds(QUANTILES_REQUIREMENT, not missing, expected, observed, *seen.forecasts.refused[:1])
     expected = "every question is answered by a reservation for every tenant, in order"
-    yield holds(REQUIREMENT, not seen.unanswered, expected, f"{seen.unanswered} are not")
+    yield holds(QUANTILES_REQUIREMENT, not seen.unanswered, expected, f"{seen.unanswered} are not")
     if seen.reserved:
         yield from _promises(seen.reserved)
     rows = [row for row in seen.forecasts.rows if row.part in {"domain", "tenant"}]
@@ -721,15 +721,15 @@ def _promises(rows: Sequence[ReservedRow]) -> Iterator[Finding]:
     for promised in promises:
         selected = [row for row in rows if row.promised == promised]
         totals = gathered((row.block, float(row.needed > row.reserved), 1.0) for row in selected)
-        low, _ = ratio_bounds(totals, f"{REQUIREMENT} violations {promised}", level)
+        low, _ = ratio_bounds(totals, f"{QUANTILES_REQUIREMENT} violations {promised}", level)
         expected = (
             f"tenants need more than is reserved for them in no more than {percent(promised)} of cases, as promised"
         )
         observed = f"in {percent(ratio(totals))}, in {percent(low)} at least"
-        yield holds(REQUIREMENT, low <= promised + _CRUMB, expected, observed)
+        yield holds(QUANTILES_REQUIREMENT, low <= promised + _CRUMB, expected, observed)
     ours, most = (sum(entry) for entry in zip(*((row.reserved, row.seen) for row in rows), strict=True))
     expected = "less is reserved than the most that was seen of each tenant"
-    yield holds(REQUIREMENT, ours < most, expected, f"{ours:.0f} devices against {most:.0f}")
+    yield holds(QUANTILES_REQUIREMENT, ours < most, expected, f"{ours:.0f} devices against {most:.0f}")
 
 
 def _cover_figure(rows: Sequence[Row], seen: QuantileForecasts) -> Figure:
@@ -738,14 +738,14 @@ def _cover_figure(rows: Sequence[Row], seen: QuantileForecasts) -> Figure:
         for label, part in dict.fromkeys((row.domain, row.part) for row in rows)
     }
     parts = [
-        PartFigure(label, deviation(entry), _deviation_bound(entry, f"{REQUIREMENT} {label}"), len(entry))
+        PartFigure(label, deviation(entry), _deviation_bound(entry, f"{QUANTILES_REQUIREMENT} {label}"), len(entry))
         for label, entry in groups.items()
     ]
     tables = [_coverage(groups), _scores(groups, rows)]
     if seen.reserved:
         tables.append(reserved_table(seen.reserved))
     return Figure(
-        REQUIREMENT,
+        QUANTILES_REQUIREMENT,
         max(part.estimate for part in parts),
         max(part.bound for part in parts if part.bound is not None),
         len(rows),
@@ -861,7 +861,7 @@ def _drawn(groups: dict[str, list[Row]]) -> ReportPlot:
 
 QUANTILES_CHECK = Check(
     "fct_quantiles",
-    (REQUIREMENT,),
+    (QUANTILES_REQUIREMENT,),
     observe_quantiles,
     judge_quantiles,
     heavy=True,

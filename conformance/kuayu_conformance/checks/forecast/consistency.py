@@ -401,7 +401,7 @@ SHARES, ALONE = 0.03, 0.04
 
 A service that lays 2 000 cases misses half of them by 1.2 hundredths as standard deviation, whatever it does.
 """
-QUICK, FULL = 3, 12
+QUICK_WAVES, FULL_WAVES = 3, 12
 
 Floats = NDArray[np.float64]
 
@@ -432,14 +432,14 @@ class WaveformAnswers:
 def observe_waveforms(episode: Episode) -> WaveformAnswers:
     """Ask for waveforms of several sets of trainings, then for peak plans."""
     waves = []
-    for number in range(FULL if episode.settings.full else QUICK):
+    for number in range(FULL_WAVES if episode.settings.full else QUICK_WAVES):
         builder = ForecastRequestBuilder(episode.random, episode.naming)
-        jobs, body = request(builder, number)
+        jobs, body = wave_request(builder, number)
         waves.append(WaveformAnswer(jobs, ask(episode, WAVEFORMS, body), builder.name()))
     return WaveformAnswers(tuple(waves), observe_peaks(episode, full=episode.settings.full))
 
 
-def request(builder: ForecastRequestBuilder, number: int) -> "tuple[tuple[Laid, ...], documents.WaveformRequest]":
+def wave_request(builder: ForecastRequestBuilder, number: int) -> "tuple[tuple[Laid, ...], documents.WaveformRequest]":
     """Trainings that run, wait and are announced, and the question for their waveform.
 
     What runs has just begun, or is in a period that cannot be over: nobody has to ask whether a case in which it were

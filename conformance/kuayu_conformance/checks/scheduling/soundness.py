@@ -184,7 +184,7 @@ CHECK = Check(
 )
 
 
-POOL = "/state/domains/0/pools/0"
+POOL_POINTER = "/state/domains/0/pools/0"
 DEVICES = 8
 """Devices of a node."""
 
@@ -206,7 +206,9 @@ def observe_contradictions(episode: Episode) -> tuple[Contradiction, ...]:
     """
     builder = StateBuilder.of(episode)
     contradictions = []
-    bodies = {path: body for path, body in requests(builder).items() if episode.settings.asks(f"POST {path}")}
+    bodies = {
+        path: body for path, body in contradictory_requests(builder).items() if episode.settings.asks(f"POST {path}")
+    }
     for path, body in bodies.items():
         ask(episode, path, body)
         for what, place, change in CONTRADICTIONS:
@@ -216,7 +218,7 @@ def observe_contradictions(episode: Episode) -> tuple[Contradiction, ...]:
     return tuple(contradictions)
 
 
-def requests(builder: StateBuilder) -> dict[str, Mapping[str, Any]]:
+def contradictory_requests(builder: StateBuilder) -> dict[str, Mapping[str, Any]]:
     """A request for each decision on a state: two domains, of which the first has a job that runs, and one waits."""
     profile = builder.name()
     kind = builder.accelerator([profile], speed=1.0)
@@ -283,14 +285,14 @@ def _asks_for_more(state: "documents.SchedulingState") -> bool:
     return True
 
 
-JOB = "/state/waiting/0/spec/devices"
+JOB_POINTER = "/state/waiting/0/spec/devices"
 CONTRADICTIONS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
-    ("more devices of a pool are free than work", POOL, _more_free),
-    ("more devices of a node are free than work", POOL, _more_free_on_a_node),
-    ("running jobs hold more devices than work", POOL, _more_held),
-    ("the least that a job works with is above the most", JOB, _least_above_most),
-    ("a job asks for fewer devices than the least", JOB, _asks_for_less),
-    ("a job asks for more devices than the most", JOB, _asks_for_more),
+    ("more devices of a pool are free than work", POOL_POINTER, _more_free),
+    ("more devices of a node are free than work", POOL_POINTER, _more_free_on_a_node),
+    ("running jobs hold more devices than work", POOL_POINTER, _more_held),
+    ("the least that a job works with is above the most", JOB_POINTER, _least_above_most),
+    ("a job asks for fewer devices than the least", JOB_POINTER, _asks_for_less),
+    ("a job asks for more devices than the most", JOB_POINTER, _asks_for_more),
 )
 """What contradicts itself, the place that a pointer has to lie in, and how a state is made so, if it can be."""
 
@@ -484,7 +486,6 @@ LEFT_ALONE = 1_800
 """Seconds after a decision interrupted a job before which none does again (SCH-022)."""
 INTERRUPTS = ("stop", "migrate", "resize")
 INTERRUPTION_WINDOWS_QUICK, INTERRUPTION_WINDOWS_FULL = 2, 12
-NODE = 8
 DAYS = 100 * 86_400.0
 """How long jobs have before them that hold devices: hundred days on the reference device."""
 SENDS = {"step_time": 2.0, "exchange": GIGABYTE, "boundary": GIGABYTE, "checkpoint_size": 10 * GIGABYTE}
@@ -523,7 +524,7 @@ class InterruptionState:
 
     what: str
     running: tuple[RunningJob, ...]
-    devices: tuple[int, int] = (2 * NODE, 2 * NODE)
+    devices: tuple[int, int] = (2 * PER_NODE, 2 * PER_NODE)
     speeds: tuple[float, float] = (1.0, 1.0)
     needs: int = 0
     priority: int = 0
@@ -555,27 +556,29 @@ def observe_interruptions(episode: Episode) -> tuple[Interruption, ...]:
     """Ask what becomes of each scene, a few times with everything drawn anew."""
     builder = StateBuilder.of(episode)
     windows = INTERRUPTION_WINDOWS_FULL if episode.settings.full else INTERRUPTION_WINDOWS_QUICK
-    return tuple(_interrupted(episode, builder, scenario) for _ in range(windows) for scenario in scenes(builder))
+    return tuple(
+        _interrupted(episode, builder, scenario) for _ in range(windows) for scenario in tempting_states(builder)
+    )
 
 
-def scenes(builder: StateBuilder) -> Iterator[InterruptionState]:
+def tempting_states(builder: StateBuilder) -> Iterator[InterruptionState]:
     """Temptations, long after the last interruption and shortly after it; then jobs of higher priority."""
     chance = builder.chance
     soon, long_ago = chance.choice((60, 600, LEFT_ALONE - 1)), chance.choice((86_400, None))
-    full = (2 * NODE, NODE)
+    full = (2 * PER_NODE, PER_NODE)
     for interrupted in (long_ago, soon):
         elastic = RunningJob((4, 16, 16), interrupted)
-        other = RunningJob((NODE, NODE, NODE), domain=1)
+        other = RunningJob((PER_NODE, PER_NODE, PER_NODE), domain=1)
         yield InterruptionState("a short job waits, and a long one can do with fewer", (elastic, other), full, needs=4)
         yield InterruptionState("devices are free that a long job can use", (RunningJob((4, 4, 16), interrupted),))
-        slow = RunningJob((NODE, NODE, NODE), interrupted)
-        yield InterruptionState("devices four times as fast are free", (slow,), (NODE, NODE), (1.0, 4.0))
-        rigid = RunningJob((NODE, NODE, NODE), interrupted)
-        taken = RunningJob((NODE, NODE, NODE), priority=1_000, domain=1)
+        slow = RunningJob((PER_NODE, PER_NODE, PER_NODE), interrupted)
+        yield InterruptionState("devices four times as fast are free", (slow,), (PER_NODE, PER_NODE), (1.0, 4.0))
+        rigid = RunningJob((PER_NODE, PER_NODE, PER_NODE), interrupted)
+        taken = RunningJob((PER_NODE, PER_NODE, PER_NODE), priority=1_000, domain=1)
         urgent = chance.choice((1, 100, 1_000))
-        both = (rigid, RunningJob((NODE, NODE, NODE)), taken)
+        both = (rigid, RunningJob((PER_NODE, PER_NODE, PER_NODE)), taken)
         words = "rigid jobs of lower priority hold all that would do"
-        yield InterruptionState(words, both, full, needs=NODE, priority=urgent, freeable=True)
+        yield InterruptionState(words, both, full, needs=PER_NODE, priority=urgent, freeable=True)
         words = "a job of lower priority can do with fewer"
         yield InterruptionState(words, (elastic, taken), full, needs=4, priority=urgent,
                     freeable=interrupted != soon)  # fmt: skip
@@ -606,7 +609,7 @@ def _interruption_state(
     """A state, and names of those who run in it."""
     profile = builder.name()
     kinds = [builder.accelerator([profile], speed=speed) for speed in scenario.speeds]
-    pools = [builder.pool(kind, count // NODE) for kind, count in zip(kinds, scenario.devices, strict=True)]
+    pools = [builder.pool(kind, count // PER_NODE) for kind, count in zip(kinds, scenario.devices, strict=True)]
     domains = [builder.domain(pool) for pool in pools]
     names = [domain["id"] for domain in domains]
     running: list[documents.RunningJob] = []
@@ -732,8 +735,8 @@ def _waited(episode: Episode, builder: StateBuilder) -> WaitingJob:
     kind, length = builder.accelerator([profile], speed=1.0), HOUR * chance.uniform(2.0, 20.0)
     domain = builder.domain(builder.pool(kind, 2))
     submitted, begun = builder.now - chance.uniform(600.0, HOUR), builder.now
-    large = _overtaken_spec(builder, profile, domain["id"], 2 * NODE, length, submitted)
-    runs = _overtaken_spec(builder, profile, domain["id"], NODE, 40 * HOUR, submitted - HOUR)
+    large = _overtaken_spec(builder, profile, domain["id"], 2 * PER_NODE, length, submitted)
+    runs = _overtaken_spec(builder, profile, domain["id"], PER_NODE, 40 * HOUR, submitted - HOUR)
 
     def state(now: float, *, busy: bool, newcomer: bool) -> "documents.SchedulingState":
         """The large job waits, half of the devices may be held, and a job for the other half may have come."""
@@ -741,12 +744,12 @@ def _waited(episode: Episode, builder: StateBuilder) -> WaitingJob:
         pool: documents.ComputePool = {**domain["pools"][0]}
         base = builder.state([kind], [{**domain, "pools": [pool]}], [])
         if busy:
-            placement = alone(domain["id"], pool, NODE)
+            placement = alone(domain["id"], pool, PER_NODE)
             take(pool, placement["shares"][0])
-            done = max(runs["duration"]["expected"] * NODE - HOUR * NODE, 0.0)
+            done = max(runs["duration"]["expected"] * PER_NODE - HOUR * PER_NODE, 0.0)
             base["running"] = [{"spec": runs, "placement": placement, "phase": "running", "used": 1.0, "done": done,
-                                "rate": float(NODE), "interrupted_at": instant(now - 60.0)}]  # fmt: skip
-        half = _overtaken_spec(builder, profile, domain["id"], NODE, length, now - AFTER / 2)
+                                "rate": float(PER_NODE), "interrupted_at": instant(now - 60.0)}]  # fmt: skip
+        half = _overtaken_spec(builder, profile, domain["id"], PER_NODE, length, now - AFTER / 2)
         return queued(base, [large, half] if newcomer else [large])
 
     first, second = (
