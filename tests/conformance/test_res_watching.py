@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.metrics.playback import Clock
+from kuayu_conformance.checks.metrics.timeline import Clock
 from kuayu_conformance.checks.resilience import fault_response as script
 from kuayu_conformance.checks.resilience.fault_response import FaultRun, Look, judge_faults
 

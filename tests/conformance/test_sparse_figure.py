@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kuayu_conformance.checks.metrics.playback import Clock, Timeline
 from kuayu_conformance.checks.metrics.states import shown_rightly
+from kuayu_conformance.checks.metrics.timeline import Clock, Timeline
 from kuayu_conformance.findings import Figure
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.sparse import Scale, Unit

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.metrics.playback import Clock, Timeline
 from kuayu_conformance.checks.metrics.states import (
     NEVER,
     Change,
@@ -19,6 +18,7 @@ from kuayu_conformance.checks.metrics.states import (
     partitions,
     right_states,
 )
+from kuayu_conformance.checks.metrics.timeline import Clock, Timeline
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.telemetry import Incident, Partition, Scale, World

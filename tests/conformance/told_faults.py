@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.metrics.playback import Clock
+from kuayu_conformance.checks.metrics.timeline import Clock
 from kuayu_conformance.checks.resilience.detection import RESPONSES, DetectionRun, Response
 from kuayu_conformance.episode import instant
 from kuayu_conformance.streams import StreamEvent

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from kuayu_conformance.checks.metrics.playback import Clock, Timeline
 from kuayu_conformance.checks.metrics.states import delays_of_states, right_states, shown_rightly
+from kuayu_conformance.checks.metrics.timeline import Clock, Timeline
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed import sparse
 from kuayu_conformance.testbed.telemetry import Scale, World

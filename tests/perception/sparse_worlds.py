@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from kuayu.perception.recognition import SIGNALS, STATES, Population, Telemetry
-from kuayu_conformance.checks.metrics.playback import Clock, Timeline
 from kuayu_conformance.checks.metrics.states import shown_rightly
+from kuayu_conformance.checks.metrics.timeline import Clock, Timeline
 from kuayu_conformance.findings import Figure
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.sparse import Scale, World

@@ -19,7 +19,7 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import NONE, lines, table
-from kuayu_conformance.checks.metrics.playback import Clock
+from kuayu_conformance.checks.metrics.timeline import Clock
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, answered, holds

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.requests import GRAVE, beat, domain, line, node, pages
-from kuayu_conformance.checks.metrics.playback import Clock
+from kuayu_conformance.checks.metrics.timeline import Clock
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 from kuayu_conformance.findings import Claim, Finding, answered, holds
