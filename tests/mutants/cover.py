@@ -260,6 +260,7 @@ def module_and_name(path: str) -> tuple[str, str]:
     return (module, name) if name.isupper() else (path, "CHECK")
 
 
+@cache
 def check_source(text: str, name: str) -> str:
     """What a check consists of: all that defines it in its module, and what that takes from others, a line each."""
     own = definition(text, name)
