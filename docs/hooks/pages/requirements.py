@@ -161,7 +161,8 @@ def _again(last: runs.Row, requirement: str) -> str:
 @cache
 def checks() -> Mapping[str, Check[Any] | RunCheck]:
     """All checks by name."""
-    return {check.name: check for check in (*(listed.load() for listed in CHECKS), *RUN_CHECKS)}
+    everything: list[Check[Any] | RunCheck] = [*(listed.load() for listed in CHECKS), *RUN_CHECKS]
+    return {check.name: check for check in everything}
 
 
 def purpose(language: Language, check: Check[Any] | RunCheck) -> str:
