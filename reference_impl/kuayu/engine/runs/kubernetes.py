@@ -221,12 +221,12 @@ class KubernetesEngine:
             return {}
         label = self.options.node_label
         try:
-            found = self._connection.items("/api/v1/nodes", labelSelector=label)
+            listed = self._connection.items("/api/v1/nodes", labelSelector=label)
         except ApiError as error:
             if error.status == FORBIDDEN:
                 return {}
             raise
-        known = {node["metadata"]["labels"][label]: node for node in found}
+        known = {node["metadata"]["labels"][label]: node for node in listed}
         reasons = {name: _unavailable(known.get(name)) for name in nodes}
         return {name: reason for name, reason in reasons.items() if reason}
 
