@@ -32,14 +32,10 @@ from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, LLAMA
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, AnyWorld, World
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
-from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PLACES, PROFILES, build, capacity
-from kuayu_conformance.testbed.scheduling.topology.accelerators import PER_NODE
+from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PER_NODE, PLACES, PROFILES, build, capacity
 from kuayu_conformance.testbed.scheduling.topology.link_variation import Weather
 from kuayu_conformance.testbed.scheduling.values import Job
-from kuayu_conformance.testbed.scheduling.workload import demand, draw
-from kuayu_conformance.testbed.scheduling.workload.arrivals import Arrivals
-from kuayu_conformance.testbed.scheduling.workload.families import Family, family_of
-from kuayu_conformance.testbed.scheduling.workload.jobs import arrive
+from kuayu_conformance.testbed.scheduling.workload import Arrivals, Family, arrive, demand, draw, family_of
 
 SELDOM = 600.0
 """Seconds between decisions while the last jobs of a cohort drain: they last for days."""

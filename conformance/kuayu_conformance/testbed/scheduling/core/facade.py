@@ -16,7 +16,7 @@ from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Wor
 from kuayu_conformance.testbed.scheduling.engine.outcome import Run
 from kuayu_conformance.testbed.scheduling.engine.state import Copies, Holding, Places
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
-from kuayu_conformance.testbed.scheduling.law.terms import penalty
+from kuayu_conformance.testbed.scheduling.law import penalty
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 
 EMPTY = np.zeros(0, dtype=np.int64)

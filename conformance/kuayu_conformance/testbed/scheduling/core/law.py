@@ -51,7 +51,7 @@ def rate_alone(w: State, job, used, kind, devices):
 
 @njit(cache=True)
 def terms(w: State, job, used, pools, devices, count, split, period, penalty):
-    """A round: work, computing, seconds, bits, latency, hidden, sent; see ``law.terms.Terms``."""
+    """A round: work, computing, seconds, bits, latency, hidden, sent; see ``law.Terms``."""
     j = w.jobs[job]
     step, done = step_seconds(w, job, used, pools, devices, count)
     if count == 1:

@@ -46,7 +46,7 @@ from kuayu_conformance.testbed.scheduling.core.candidates import PERIOD, expecte
 from kuayu_conformance.testbed.scheduling.core.facade import Holder
 from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, NONE, WAY, Desk, State, desk_handle
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.law.terms import penalty
+from kuayu_conformance.testbed.scheduling.law import penalty
 
 RULES: Mapping[type, int] = {
     HomeFifo: FIFO,

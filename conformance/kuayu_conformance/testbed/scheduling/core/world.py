@@ -64,8 +64,7 @@ from kuayu_conformance.testbed.scheduling.engine.state import KEPT, Phase, Place
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.engine.view import Parts, Policy, View
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, Dispatch
-from kuayu_conformance.testbed.scheduling.law.published import PublishedLaw
-from kuayu_conformance.testbed.scheduling.law.terms import PUBLISHED
+from kuayu_conformance.testbed.scheduling.law import PUBLISHED, PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology.link_variation import DAY, HOUR, TARIFF, Weather
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 

@@ -7,8 +7,8 @@
    OOPSLA 2014), in whole numbers modulo 2**64, so that every processor finds the same.
 3. **Capacity.** Measured is this: of the same pair of cloud regions, throughput five days later was 1.32 times as much
    at the median, and 0.94 to 2.81 times from the 5th to the 95th percentile
-   (:mod:`kuayu_conformance.testbed.scheduling.topology.fitting`); nearly nine in ten pairs rose. Such ratios cannot be
-   those between two moments of one steady state, which would be as often below one as above. So here the network has
+   (:mod:`kuayu_conformance.testbed.scheduling.topology.parameters`); nearly nine in ten pairs rose. Such ratios cannot
+   be those between two moments of one steady state, which would be as often below one as above. So here the network has
    two states, as the days had: *free*, in which wires offer their capacity, and *busy*, in which each offers it divided
    by a ratio of the measured distribution, drawn anew for every cell of a few hours. From a busy time to a free one
    ratios are distributed as measured, from a free one to a busy one as their inverses. One wire in ten is a little
@@ -24,7 +24,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.scheduling.topology.fitted import fitted
+from kuayu_conformance.testbed.scheduling.topology.parameters import parameters
 
 HOUR, DAY = 3600.0, 86_400.0
 TARIFF = ((0.0, 0.5), (8.0, 1.0))
@@ -153,7 +153,7 @@ class Weather:
         self._tide_shift = float(np.floor(Lots(seed, "tide").of(nought[:1], nought[:1])[0] * rhythm.tide))
         self._states, self._depths = Lots(seed, "states"), Lots(seed, "depths")
         self._lots = [(Lots(seed, one.name), Lots(seed, f"{one.name} begins")) for one in self._troubles]
-        self._levels, self._ratios = np.array(fitted().levels), np.array(fitted().ratios)
+        self._levels, self._ratios = np.array(parameters().levels), np.array(parameters().ratios)
         # what was seen last of each wire, and from when until when it holds: most who ask do so again before it changes
         self._seen, self._since, self._until = np.ones(len(ends)), np.zeros(len(ends)), np.zeros(len(ends))
 

@@ -7,8 +7,15 @@ import pytest
 from conformance.testbed.scheduling.law.law_examples import DEVICES, GIGABIT, JOB, LAW, ROUND_TRIPS, placed
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Weather
-from kuayu_conformance.testbed.scheduling.law import PUBLISHED, PublishedLaw
-from kuayu_conformance.testbed.scheduling.law.published import interval, migration, restart, saving, transfer
+from kuayu_conformance.testbed.scheduling.law import (
+    PUBLISHED,
+    PublishedLaw,
+    interval,
+    migration,
+    restart,
+    saving,
+    transfer,
+)
 from kuayu_conformance.testbed.scheduling.values import DeviceType, Site, Split, Wire
 
 ROUND = replace(PUBLISHED, storage=1e8, starting=30.0, between_faults=1.6e8)

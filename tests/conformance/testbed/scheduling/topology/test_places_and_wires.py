@@ -6,8 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.topology import EASTERN, FAMILIES, MAX_DOMAINS, PLACES, build, hub_of, varied
-from kuayu_conformance.testbed.scheduling.topology.places import Place, fibre, kilometres, round_trip
+from kuayu_conformance.testbed.scheduling.topology import (
+    EASTERN,
+    FAMILIES,
+    MAX_DOMAINS,
+    PLACES,
+    Place,
+    build,
+    fibre,
+    hub_of,
+    kilometres,
+    round_trip,
+    varied,
+)
 from kuayu_conformance.testbed.scheduling.values import Wire
 
 NAMED = {place.name: place for place in PLACES}
