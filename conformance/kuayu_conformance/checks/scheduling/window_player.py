@@ -15,9 +15,8 @@ from kuayu_conformance.segments import digest_of
 from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, Wire
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.pictures import pictures, recorded
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing
-from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
+from kuayu_conformance.testbed.scheduling.windows import BASELINES, pictures, play_window, recorded
 from kuayu_schemas.models import ReportPlot
 
 GIVEN_UP = 20

@@ -28,9 +28,17 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.bounds import pooled
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, LLAMA_3_FAILURES, Claim, Cut, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, AnyWorld, World
+from kuayu_conformance.testbed.scheduling.engine.world import (
+    CALM,
+    EPOCH,
+    LLAMA_3_FAILURES,
+    AnyWorld,
+    Claim,
+    Cut,
+    Disturbances,
+    World,
+)
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PER_NODE, PLACES, PROFILES, build, capacity
 from kuayu_conformance.testbed.scheduling.topology.link_variation import Weather

@@ -6,10 +6,9 @@ from math import inf
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Flow, Numbers, Speed
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome, Record
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome, Record
+from kuayu_conformance.testbed.scheduling.engine.world import CALM, Disturbances, World
 from kuayu_conformance.testbed.scheduling.values import (
     Dataset,
     DeviceType,

@@ -11,11 +11,10 @@ from scipy.optimize import linprog
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, Goodput
 from kuayu_conformance.testbed.scheduling.baselines.goodput import allocate, gangs
-from kuayu_conformance.testbed.scheduling.engine.disturbances import Claim, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Speed
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
+from kuayu_conformance.testbed.scheduling.engine.world import Claim, Disturbances, World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.values import Dataset, DeviceType, Job, Placement

@@ -39,7 +39,7 @@ from kuayu_conformance.testbed.scheduling.bounds import (
     soonest,
 )
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Speed
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
 from kuayu_conformance.testbed.scheduling.codec import PATH, REASONS, BadAnswer, Names, RemotePolicy, Wire, placement_of
-from kuayu_conformance.testbed.scheduling.engine.disturbances import Cut, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
+from kuayu_conformance.testbed.scheduling.engine.world import Cut, Disturbances, World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split
 from kuayu_schemas import schema

@@ -16,10 +16,10 @@ from conformance.testbed.scheduling import small_world
 
 from kuayu_conformance.checks.scheduling.cells import FULL, OTHERS
 from kuayu_conformance.testbed.scheduling.core import world as compiled
-from kuayu_conformance.testbed.scheduling.core.players import RULES
+from kuayu_conformance.testbed.scheduling.core.baselines import RULES
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start, Stop
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import AnyWorld, World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario

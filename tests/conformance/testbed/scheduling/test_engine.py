@@ -10,19 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.scheduling.engine.disturbances import (
-    LLAMA_3_FAILURES,
-    Claim,
-    Cut,
-    Disturbances,
-    exponential_variate,
-)
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.paths import fair_rates
 from kuayu_conformance.testbed.scheduling.engine.state import Phase
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
+from kuayu_conformance.testbed.scheduling.engine.world import (
+    LLAMA_3_FAILURES,
+    Claim,
+    Cut,
+    Disturbances,
+    World,
+    exponential_variate,
+    play,
+)
 from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split, Wire
 
 A, B, C = site("a", 8), site("b", 8), site("c", 8)

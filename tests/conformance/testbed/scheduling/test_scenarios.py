@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM
+from kuayu_conformance.testbed.scheduling.engine.world import CALM
 from kuayu_conformance.testbed.scheduling.scenarios import (
     BOAST,
     CUT_LASTS,

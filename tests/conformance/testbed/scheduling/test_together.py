@@ -5,10 +5,9 @@ from math import inf
 import pytest
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, FirstToAdmit, HomeBackfill, HomeFifo
-from kuayu_conformance.testbed.scheduling.engine.disturbances import LLAMA_3_FAILURES, Cut, Disturbances
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
+from kuayu_conformance.testbed.scheduling.engine.world import LLAMA_3_FAILURES, Cut, Disturbances, World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.workload import draw

@@ -7,10 +7,9 @@ import pytest
 from conformance.testbed.scheduling.small_world import RoundLaw, at, job, load, mesh, site
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import play
+from kuayu_conformance.testbed.scheduling.engine.world import CALM, Disturbances, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Share, Split
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, cohort, play_window, played_of

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize._highspy._core import HighsLp, HighsModelStatus, HighsOptions, MatrixFormat, _Highs
 
 from kuayu_conformance.testbed.elementary import power
-from kuayu_conformance.testbed.scheduling.baselines.candidates import Schedule, Way
-from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
-from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
+from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion, Schedule, Way, tuned
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
 from kuayu_conformance.testbed.scheduling.engine.state import SEVERAL, Counts
 from kuayu_conformance.testbed.scheduling.engine.view import View

@@ -41,8 +41,7 @@ from math import ceil, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.scheduling.baselines.candidates import Schedule, Way
-from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
+from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion, Schedule, Way
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.state import Counts, Holding, Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View

@@ -1,9 +1,9 @@
 """The simulated world compiled: structs of arrays, an event queue, and no Python objects inside.
 
 - ``layout``: records, arrays, lists within them and handles; ``world``: a scenario in these, as policies and the judge
-  see it; ``facade``: what views and checks of the engine look at, over them;
-- ``law``: speeds; ``network``: traffic on links; ``jobs``: what becomes of jobs; ``events``: time;
-- ``candidates`` and ``baselines``: B0 to B4; ``players``: how they play a world by themselves.
+  see it;
+- ``network``: traffic on links; ``jobs``: speeds, what becomes of jobs, and time;
+- ``candidates`` and ``baselines``: B0 to B4, and how they play a world by themselves.
 
 numba keeps what it has compiled beside the source and looks only at the file that a function stands in, not at those
 that it calls. So what was compiled of another version of these files is removed here, before anything is loaded.

@@ -1,7 +1,7 @@
 """What compiled baselines share: what they expect of a job, the ways in which it can run, and EASY backfill.
 
-1. **Sources.** Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines.candidates`, and of jobs
-   that stay at home in ``home``; sums and products stand in their order.
+1. **Sources.** Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines.greedy`; sums and
+   products stand in their order.
 2. **Ways.** Those of a job are found once, and lie one behind the other in ``ways``, what each holds in
    ``member_pools`` and ``member_devices``.
 3. **Reservations.** Who waits first has one, and nobody who comes before it delays it.
@@ -13,13 +13,12 @@ from math import ceil, frexp, ldexp
 import numpy as np
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core.jobs import held_copy
-from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
+from kuayu_conformance.testbed.scheduling.core.jobs import held_copy, lasts, restart, terms
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PERIODIC, RUNNING, SAVING, Desk, State
 from kuayu_conformance.testbed.scheduling.core.network import hopes, share
 
 SHRUNK, PERIOD, WARY = 0.75, 50, 600.0
-"""Of ``baselines.candidates``."""
+"""Of ``baselines.greedy``."""
 _BITS = 8.0
 
 

@@ -12,17 +12,20 @@ from math import inf
 from typing import Any
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law
-from kuayu_conformance.testbed.scheduling.engine.outcome import Period, Run, Tally, beyond
 from kuayu_conformance.testbed.scheduling.engine.state import (
     SEVERAL,
     Copies,
     Counts,
     Holding,
     Holdings,
+    Period,
     Phase,
     Places,
     Progress,
     Register,
+    Run,
+    Tally,
+    beyond,
 )
 from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
 from kuayu_conformance.testbed.scheduling.values import Job, Placement

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law, Numbers, Speed, Topology
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
-from kuayu_conformance.testbed.scheduling.engine.outcome import Run
 from kuayu_conformance.testbed.scheduling.engine.state import (
     SEVERAL,
     Copies,
@@ -27,6 +26,7 @@ from kuayu_conformance.testbed.scheduling.engine.state import (
     Places,
     Progress,
     Register,
+    Run,
 )
 from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
 from kuayu_conformance.testbed.scheduling.values import Dataset, Job, Placement
