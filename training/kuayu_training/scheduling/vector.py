@@ -78,11 +78,11 @@ def prepared(number: int, scenario: Scenario) -> PreparedWorld:
     """A scenario with the rule's account of it.
 
     Raises:
-        TypeError: Its weather or law is another than the suite's, so that it is not compiled.
+        TypeError: Its link variation or law is another than the suite's, so that it is not compiled.
     """
     world, until = scenario.world(), scenario.timing.horizon
     if not isinstance(world, CompiledWorld):
-        raise TypeError(f"scenario {number} has a weather or a law of its own, and is not compiled")
+        raise TypeError(f"scenario {number} has a link variation or a law of its own, and is not compiled")
     played, rule, rows = world.copy(), CompiledRule(), []
     for instant in np.arange(0.0, until + batch.GRID, batch.GRID).tolist():
         if instant > 0.0:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from kuayu_conformance.statistics import quantile
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
 from kuayu_conformance.testbed.scheduling.values import JobKind
-from kuayu_conformance.testbed.scheduling.windows import JobScore, Played
+from kuayu_conformance.testbed.scheduling.windows import JobScore, WindowResult
 
 LARGE = 8
 """Devices from which on a job is looked at apart."""
@@ -112,7 +112,7 @@ class Score:
     bad_answers: int
 
     @classmethod
-    def of(cls, played: Played) -> Self:
+    def of(cls, played: WindowResult) -> Self:
         """Sums of what was played."""
         jobs = played.jobs
         training = [job for job in jobs if job.kind is not JobKind.SERVING]

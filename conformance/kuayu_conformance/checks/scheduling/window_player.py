@@ -12,7 +12,7 @@ from kuayu_conformance.checks.scheduling.cells import SERVICE, chosen
 from kuayu_conformance.checks.scheduling.scores import Bounds, Score, Window
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.segments import digest_of
-from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, Wire
+from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, StateCodec
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing
@@ -157,7 +157,7 @@ class Player:
 
     def _asked(self, episode: Episode, scenario: Scenario, number: int, counts: RequestMode) -> "ServicePolicy":
         return ServicePolicy(
-            episode, counts, Wire(episode.salted(f"{episode.settings.nonce}/{scenario.cell}/{number}"))
+            episode, counts, StateCodec(episode.salted(f"{episode.settings.nonce}/{scenario.cell}/{number}"))
         )
 
 
@@ -183,7 +183,7 @@ class _Line:
 class ServicePolicy(RemotePolicy):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
-    def __init__(self, episode: Episode, counts: RequestMode, codec: Wire) -> None:
+    def __init__(self, episode: Episode, counts: RequestMode, codec: StateCodec) -> None:
         # not a method of its own: in a circle of references all that was told of a window would be kept
         self._counts, self._line = counts, _Line(episode)
         super().__init__(self._line.post, codec)

@@ -1,6 +1,6 @@
 """The judge's clusters: domains, links and jobs, and what becomes of them under a policy.
 
-- ``values``: sites, pools, wires, data sets, jobs and placements; what the other parts hand to each other;
+- ``values``: sites, pools, links, data sets, jobs and placements; what the other parts hand to each other;
 - ``topology``: where domains are, what they hold, how links and prices vary in time, from a family and a seed;
 - ``workload``: jobs as they are submitted, from traces or from models that were fitted to them;
 - ``law``: how fast a placed job runs, what it moves, and what rare synchronisation costs in quality;

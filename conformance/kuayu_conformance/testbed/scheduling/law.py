@@ -540,7 +540,7 @@ class PublishedLaw:
     def of(cls, topology: Topology, constants: Constants = PUBLISHED) -> "PublishedLaw":
         """That of a topology, with the round trips of the engine's routes."""
         names = [site.name for site in topology.sites]
-        seconds = Routes(names, topology.wires).round_trips
+        seconds = Routes(names, topology.links).round_trips
         pairs = {(a, b): float(seconds[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)}
         return cls(topology.devices, pairs, constants)
 

@@ -11,7 +11,7 @@
    it is finished or the scenario ends.
 4. **Imputed.** What is then left of a job goes on at the pace of the devices that it was given last, or, if it was
    never given any, of the pool with room for it that is fastest for it under this policy (:meth:`World.pace`).
-5. **Sums.** What no attribute of :class:`Played` says otherwise of is about the time of the window.
+5. **Sums.** What no attribute of :class:`WindowResult` says otherwise of is about the time of the window.
 6. **Trajectory.** How a run stands at instants, and who held what in the end, to be looked at.
 7. **Pictures.** Who held which domain when, how much of it was held and did work, who waited, what links carried. Each
    is a plot of a report. A picture of who held what is a graph, whose lines are jobs: time runs across, and up stand
@@ -123,7 +123,7 @@ class JobScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class WindowResult:
     """What a policy reached in a scenario. What no attribute says otherwise of is about the time of the window.
 
     Attributes:
@@ -180,11 +180,11 @@ class Played:
         return self.work / self.capacity
 
     def as_json(self) -> dict[str, Any]:
-        """The same as a JSON value; ``played_of`` reads it."""
+        """The same as a JSON value; ``window_result_of`` reads it."""
         return asdict(self)
 
 
-def played_of(value: Mapping[str, Any]) -> Played:
+def window_result_of(value: Mapping[str, Any]) -> WindowResult:
     """What ``as_json`` has written.
 
     Raises:
@@ -192,7 +192,7 @@ def played_of(value: Mapping[str, Any]) -> Played:
         TypeError: There is one that is not known.
     """
     jobs = tuple(JobScore(**{**job, "kind": JobKind(job["kind"])}) for job in value["jobs"])
-    return Played(**{**value, "jobs": jobs})
+    return WindowResult(**{**value, "jobs": jobs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ def cohort(scenario: Scenario) -> Cohort:
     return Cohort((first, beyond), shortest, requested, _offered(scenario, scenario.workload.jobs[:beyond]))
 
 
-def play_window(scenario: Scenario, policy: Policy, name: str, window_cohort: Cohort | None = None) -> Played:
+def play_window(scenario: Scenario, policy: Policy, name: str, window_cohort: Cohort | None = None) -> WindowResult:
     """Let a policy decide in a scenario, and score it.
 
     Args:
@@ -287,7 +287,7 @@ class _Books:
     last: Outcome
     paces: Mapping[int, float]
 
-    def closed(self, name: str, bad: int) -> Played:
+    def closed(self, name: str, bad: int) -> WindowResult:
         """All sums."""
         before, after, timing = self.before, self.after, self.scenario.timing
         throughput = self._throughput()
@@ -295,13 +295,13 @@ class _Books:
         money, done = self._grown("money"), self._grown("done")
         moves = self._grown("moves").sum()
         prices = np.array([pool.prices.get("on-demand", 0.0) for site in self._sites for pool in site.pools])
-        return Played(
+        return WindowResult(
             policy=name,
             jobs=tuple(self._score(number) for number in range(*self.cohort.jobs)),
             seconds=timing.window,
             money=float((after.money - before.money).sum()),
             money_of_spanning=float(money[spanning].sum()),
-            price=float(((after.held - before.held) * prices).sum() / HOUR),
+            price=float(((after.occupied - before.occupied) * prices).sum() / HOUR),
             bits=float((after.bits - before.bits).sum()),
             work=float((after.work - before.work).sum()),
             work_of_spanning=float(done[spanning].sum()),
@@ -448,12 +448,12 @@ def gantt(trajectory: Trajectory) -> ReportPlot:
 
 def bars(trajectory: Trajectory) -> Mapping[str, list[Bar]]:
     """The same as figures, by domain, in the order of begins; jobs that overlap are in different lanes."""
-    held: dict[str, list[tuple[float, float]]] = {site.name: [] for site in trajectory.scenario.topology.sites}
+    intervals: dict[str, list[tuple[float, float]]] = {site.name: [] for site in trajectory.scenario.topology.sites}
     for record in trajectory.outcome.jobs:
         for period in record.periods:
             for share in period.placement.shares:
-                held[share.site].append((period.begin / HOUR, min(period.end, trajectory.outcome.instant) / HOUR))
-    return {name: _laned(sorted(periods)) for name, periods in held.items()}
+                intervals[share.site].append((period.begin / HOUR, min(period.end, trajectory.outcome.instant) / HOUR))
+    return {name: _laned(sorted(periods)) for name, periods in intervals.items()}
 
 
 def utilisation(trajectory: Trajectory) -> ReportPlot:
@@ -462,7 +462,7 @@ def utilisation(trajectory: Trajectory) -> ReportPlot:
     series = []
     for site, pools in zip(sites, _pool_slices(sites), strict=True):
         shares = [
-            (after.held[pools].sum() - before.held[pools].sum())
+            (after.occupied[pools].sum() - before.occupied[pools].sum())
             / max(after.available[pools].sum() - before.available[pools].sum(), 1e-9)
             for before, after in pairwise(trajectory.frames)
         ]
@@ -483,10 +483,10 @@ def queue(trajectory: Trajectory) -> ReportPlot:
 
 def traffic(trajectory: Trajectory) -> ReportPlot:
     """What each domain received from others on average between frames."""
-    wires = trajectory.scenario.topology.wires
+    links = trajectory.scenario.topology.links
     series = []
     for site in trajectory.scenario.topology.sites:
-        into = np.array([wire.target == site.name for wire in wires], dtype=np.bool_)
+        into = np.array([link.target == site.name for link in links], dtype=np.bool_)
         rates = [
             (after.bits[into].sum() - before.bits[into].sum()) / (after.instant - before.instant) / GIGABIT
             for before, after in pairwise(trajectory.frames)
@@ -496,11 +496,11 @@ def traffic(trajectory: Trajectory) -> ReportPlot:
     return _report_plot(PlotKind.lines, title, "Time, h", "Gbit/s", series)
 
 
-def _laned(held: Iterable[tuple[float, float]]) -> list[Bar]:
+def _laned(intervals: Iterable[tuple[float, float]]) -> list[Bar]:
     """A lane for each, the lowest that is free; in the order of begins."""
     free, busy, used = list[int](), list[tuple[float, int]](), 0
     laned = []
-    for begin, end in held:
+    for begin, end in intervals:
         while busy and busy[0][0] <= begin:
             heapq.heappush(free, heapq.heappop(busy)[1])
         if free:

@@ -46,7 +46,7 @@ def test_money_is_that_of_the_hour() -> None:
     """Twice the tariff, and it does not pay any more."""
     data = Dataset("d", 100e9, ("a",))
     for dear_after, expected in ((inf, "q"), (0.0, "a")):
-        topology = mesh(A, QUICK, tariff=200.0 / 800e9, weather=Steady(dear_after=dear_after))
+        topology = mesh(A, QUICK, tariff=200.0 / 800e9, variation=Steady(dear_after=dear_after))
         its = under(WeighedCompletion(Weights(0.9, 0.0)), topology, job("x", "a", 8, 600.0, data="d"), d=data)
         assert where(its, "x") == [expected]
 

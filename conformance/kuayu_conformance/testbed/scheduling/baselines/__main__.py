@@ -112,9 +112,9 @@ def tune(
     beside = [score(cell, EarliestCompletion()) for cell in cells]
 
     def row(policies: Sequence[Policy]) -> dict[str, float]:
-        found = [score(cell, policy) for cell, policy in zip(cells, policies, strict=True)]
-        periods = [one.period / other.period for one, other in zip(found, beside, strict=True)]
-        costs = [one.money / other.money for one, other in zip(found, beside, strict=True)]
+        scores = [score(cell, policy) for cell, policy in zip(cells, policies, strict=True)]
+        periods = [one.period / other.period for one, other in zip(scores, beside, strict=True)]
+        costs = [one.money / other.money for one, other in zip(scores, beside, strict=True)]
         return {"period": round(sum(periods) / len(cells), 4), "money": round(sum(costs) / len(cells), 4)}
 
     table = [
@@ -152,10 +152,10 @@ def main() -> int:
     return 0
 
 
-def written_text(found: dict[str, Any]) -> str:
+def written_text(parameters: dict[str, Any]) -> str:
     """A line for each member, and one for each row of a table."""
     lines = []
-    for name, value in found.items():
+    for name, value in parameters.items():
         rows = isinstance(value, list)
         whole = "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in value) + "\n ]" if rows else json.dumps(value)
         lines.append(f" {json.dumps(name)}: {whole}")

@@ -904,5 +904,5 @@ def _comparative_advantages(world: Holder) -> Any:
 
 def _route_tariffs(world: Holder) -> Any:
     """Money for a bit along each route, by the step of the day."""
-    wires = np.array([wire.tariff for wire in world.topology.wires])
-    return np.array([world.routes.total(wires * factor) for factor in world.state.tariff[1].tolist()])
+    links = np.array([link.tariff for link in world.topology.links])
+    return np.array([world.routes.total(links * factor) for factor in world.state.tariff[1].tolist()])

@@ -68,19 +68,19 @@ def gain(devices, serial):
 def step_seconds(w: State, job, used, pools, devices, count):
     """Seconds of a step where nothing is exchanged, and the work of one."""
     j = w.jobs[job]
-    held, weighed = 0, 0.0
+    total, weighed = 0, 0.0
     for place in range(count):
-        held += devices[place]
+        total += devices[place]
     for place in range(count):
         weighed += devices[place] * w.indices[w.pools[pools[place]].type, j.profile]
-    return _step(w, job, used, float(held), weighed / held)
+    return _step(w, job, used, float(total), weighed / total)
 
 
 @njit(cache=True)
-def _step(w: State, job, used, held, index):
+def _step(w: State, job, used, devices, index):
     j = w.jobs[job]
     busy = used * j.requested
-    most = min(held, float(j.maximum))
+    most = min(devices, float(j.maximum))
     useful = min(most, used * max(most, float(j.requested)))
     fast = index * busy * gain(useful, j.serial) / gain(busy, j.serial)
     done = used * j.requested * j.step
@@ -228,10 +228,10 @@ def more_than(pools, devices, count, pool):
 
 
 @njit(cache=True)
-def give_back_beyond(w: State, run, wanted, devices, count, kept, kept_devices, kept_count):
+def give_back_beyond(w: State, run, wanted, devices, count, remaining, remaining_devices, remaining_count):
     """A run gives back what a holding has more than another."""
     for place in range(count):
-        beyond = devices[place] - more_than(kept, kept_devices, kept_count, wanted[place])
+        beyond = devices[place] - more_than(remaining, remaining_devices, remaining_count, wanted[place])
         if beyond > 0:
             give_back(w, run, wanted[place], beyond)
 
@@ -246,7 +246,7 @@ def held_copy(w: State, data, site):
 def use_copy(w: State, data, site):
     """A copy is there, and in use."""
     if w.copies[data, site] < INF:
-        w.copies[data, site] = w.clock[0].now + w.clock[0].kept
+        w.copies[data, site] = w.clock[0].now + w.clock[0].copy_lifetime
 
 
 @njit(cache=True)
@@ -891,7 +891,7 @@ def advance(w: State, epoch, until, seconds):
         instant = w.events[0].at if c.events else INF
         if c.arrived < w.jobs.size:
             instant = min(instant, w.jobs[c.arrived].submitted)
-        if min(instant, due, until) >= c.weather_until:
+        if min(instant, due, until) >= c.variation_until:
             return SHORT, epoch
         if instant <= min(due, until) or c.midway:
             if not c.midway:

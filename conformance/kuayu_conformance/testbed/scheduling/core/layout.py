@@ -37,8 +37,8 @@ SPLITS = tuple(Split)
 """The same as values."""
 
 RUN, SAVED, FINISH, CHECK, TOUCH, FAIL, REPAIR, CUT, HEAL, CLAIM, UNCLAIM = range(11)
-"""Kinds of events: a job runs, is saved, ends; a transfer is looked at; the weather of a link changes; a node fails and
-is back; a domain is cut off and joined again, claims too much and no longer."""
+"""Kinds of events: a job runs, is saved, ends; a transfer is looked at; a link changes; a node fails and is back; a
+domain is cut off and joined again, claims too much and no longer."""
 
 Records = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ LINK = np.dtype(
         ("tariff", "f8"),
         ("source", "i8"),  # number of the domain, or none
         ("target", "i8"),
-        ("begin", "i8"),  # of its weather in the table
+        ("begin", "i8"),  # of its variation in the table
         ("seen", "i8"),  # row of the table that held last
         ("end", "i8"),
         ("offered", "f8"),
@@ -172,7 +172,7 @@ FLOW = np.dtype(
         ("bits", "f8"),
         ("owner", "i8"),
         ("rate", "f8"),
-        ("held", "f8"),
+        ("occupied", "f8"),
         ("since", "f8"),
         ("paid", "f8"),
         ("bundle", "i8"),
@@ -251,8 +251,8 @@ CLOCK = np.dtype(
         ("free_wait", "i8"),
         ("periods", "i8"),
         ("faults", "i8"),
-        ("weather_until", "f8"),
-        ("kept", "f8"),
+        ("variation_until", "f8"),
+        ("copy_lifetime", "f8"),
         ("overlap", "f8"),
         ("micro_batches", "f8"),
         ("storage", "f8"),
@@ -284,8 +284,8 @@ class State(NamedTuple):
         route_count: (S, S) how many there are; none at home or without a way.
         route_links: Links of all routes.
         round_trip: (S, S) seconds.
-        weather_at: When a factor of a link begins, links one after the other.
-        weather_factor: Share of the capacity from then on.
+        variation_at: When a factor of a link begins, links one after the other.
+        variation_factor: Share of the capacity from then on.
         tariff: (2, steps) hours that each factor of a day lasts, in seconds; and the factors.
         jobs: (J,) of ``JOB``.
         rates: (J, T) work a second on what a job asks for; as ``Register.rates``.
@@ -324,8 +324,8 @@ class State(NamedTuple):
     route_count: Numbers
     route_links: Numbers
     round_trip: Floats
-    weather_at: Floats
-    weather_factor: Floats
+    variation_at: Floats
+    variation_factor: Floats
     tariff: Floats
     jobs: Records
     rates: Floats

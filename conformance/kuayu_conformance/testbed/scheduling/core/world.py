@@ -49,10 +49,10 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     state_handle,
 )
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
+from kuayu_conformance.testbed.scheduling.engine.orders import Order, RefusedOrder
 from kuayu_conformance.testbed.scheduling.engine.stages import expected_pace
 from kuayu_conformance.testbed.scheduling.engine.state import (
-    KEPT,
+    COPY_LIFETIME,
     Copies,
     Gauges,
     Holding,
@@ -67,7 +67,7 @@ from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.engine.view import Parts, Policy, View
 from kuayu_conformance.testbed.scheduling.engine.world import CALM, EPOCH, Dispatch, Disturbances, Faults
 from kuayu_conformance.testbed.scheduling.law import PUBLISHED, PublishedLaw, penalty
-from kuayu_conformance.testbed.scheduling.topology.link_variation import DAY, HOUR, TARIFF, Weather
+from kuayu_conformance.testbed.scheduling.topology.link_variation import DAY, HOUR, TARIFF, LinkVariation
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 
 EMPTY = np.zeros(0, dtype=np.int64)
@@ -85,7 +85,7 @@ PHASES = tuple(Phase)
 EVENTS, RUNS = 1024, 64
 """Events, and jobs with devices, for which there is room at first."""
 AHEAD = 2.0 * DAY
-"""Seconds of weather and faults that are drawn at a time."""
+"""Seconds of variation and faults that are drawn at a time."""
 
 
 class Stages:
@@ -197,11 +197,11 @@ class Runs(Mapping[int, Run]):
         rows = np.concatenate(tuple(arrays), axis=1)
         changed = (rows != self._rows).any(axis=1) if rows.shape == self._rows.shape else np.ones(len(rows), dtype=bool)
         self._rows, stale = rows, changed.tolist()
-        found = {}
+        by_job = {}
         for job, run in self._order():
             known = None if stale[run] else self._made.get(job)
-            found[job] = known[1] if known else self._kept(job, run, rows[run].tobytes())
-        return found.items()
+            by_job[job] = known[1] if known else self._kept(job, run, rows[run].tobytes())
+        return by_job.items()
 
     def _kept(self, job: int, run: int, content: bytes) -> Run:
         """As it was made before, unless its row says something else now."""
@@ -259,7 +259,7 @@ class Checkpoints(Mapping[int, int]):
         return default if site == NONE else site
 
 
-class Links:
+class CompiledTraffic:
     """Links, as ``engine.traffic.Traffic``."""
 
     def __init__(self, world: Holder) -> None:
@@ -267,9 +267,9 @@ class Links:
 
     def offered(self, now: float) -> Floats:
         """Bits a second that each link offers to all."""
-        found = np.empty(len(self._world.state.links))
-        network.offered(self._world.handle, now, found)
-        return found
+        capacities = np.empty(len(self._world.state.links))
+        network.offered(self._world.handle, now, capacities)
+        return capacities
 
     def hopes(self, now: float) -> Floats:
         """Bits a second that one more flow may hope for, by link, as it was when first asked at ``now``."""
@@ -319,7 +319,7 @@ class CompiledWorld:
         law: How fast it is there.
         seed: Of the faults.
         disturbances: What goes wrong.
-        kept: Seconds that a copy of data stays after its last use.
+        copy_lifetime: Seconds that a copy of data stays after its last use.
     """
 
     def __init__(
@@ -329,19 +329,19 @@ class CompiledWorld:
         law: PublishedLaw,
         seed: str,
         disturbances: Disturbances = CALM,
-        kept: float = KEPT,
+        copy_lifetime: float = COPY_LIFETIME,
     ) -> None:
-        assert isinstance(topology.weather, Weather), "other weather is played by the engine in Python"
+        assert isinstance(topology.variation, LinkVariation), "other variation is played by the engine in Python"
         self.truth, self.topology, self._law = workload.jobs, topology, law
         self.places = places = Places(topology.sites, topology.devices)
-        self.routes = Routes(places.sites, topology.wires)
+        self.routes = Routes(places.sites, topology.links)
         self.dataset_numbers = {name: number for number, name in enumerate(workload.datasets)}
         self._faults, self._drawn = Faults(disturbances, places, seed), []  # type: tuple[Faults, list[tuple[Any, ...]]]
         self.numbers = {job.name: number for number, job in enumerate(self.truth)}
-        self._refused: tuple[Refused, ...] = ()
+        self._refused: tuple[RefusedOrder, ...] = ()
         self._decisions = self._refusals = 0
         self._players: dict[Policy, Player] = {}
-        self._changed(self._packed(workload, disturbances, kept))
+        self._changed(self._packed(workload, disturbances, copy_lifetime))
         self._chain(dict.fromkeys(LISTS, 0))
         self._ahead(0.0)
         self._foresee(disturbances)
@@ -353,7 +353,7 @@ class CompiledWorld:
         # a world in a circle of references would be kept until the next full collection, with all its jobs
         world: CompiledWorld = proxy(self)
         self.register, self.progress = Register(world), Progress(world)
-        self.runs, self._traffic, self._copies = Runs(world), Links(world), CopiesNow(world, workload)
+        self.runs, self._traffic, self._copies = Runs(world), CompiledTraffic(world), CopiesNow(world, workload)
         self._parts = Parts(
             self.topology,
             self._law,
@@ -404,13 +404,13 @@ class CompiledWorld:
                 assert self.now < inf, "something has to happen"
                 return self._view() if how == jobs.DUE else None
 
-    def obey(self, orders: Sequence[Order]) -> tuple[Refused, ...]:
+    def obey(self, orders: Sequence[Order]) -> tuple[RefusedOrder, ...]:
         """Carry out orders in turn; those that could not be carried out."""
         self._decisions += 1
         network.hopes(self.handle)
         view = self._view()
         answers = [(order, self._dispatch.obey(order, view)) for order in orders]
-        self._refused = tuple(Refused(order, why) for order, why in answers if why)
+        self._refused = tuple(RefusedOrder(order, why) for order, why in answers if why)
         self._refusals += len(self._refused)
         self._grow_if_short()
         jobs.set_speeds(self.handle)
@@ -431,7 +431,7 @@ class CompiledWorld:
         """What has become of it by now; nothing changes by asking."""
         now, s = self.now, self.state
         bits, money, of_job = self._bill()
-        available, held = self._device_seconds()
+        available, occupied = self._device_seconds()
         computing, work = self._done_by()
         count = int(s.clock["arrived"][0])
         periods: dict[int, list[Period]] = {}
@@ -459,7 +459,7 @@ class CompiledWorld:
             )
             for number, row in enumerate(s.jobs[:count])
         )
-        return Outcome(now, records, bits, money, available, held, computing, work, self._decisions, self._refusals)
+        return Outcome(now, records, bits, money, available, occupied, computing, work, self._decisions, self._refusals)
 
     def finished(self, first: int, beyond: int) -> bool:
         """Whether all jobs of some numbers are finished."""
@@ -499,11 +499,11 @@ class CompiledWorld:
 
     def gauges(self) -> Gauges:
         """How it stands, without what became of each job; nothing changes by asking."""
-        available, held = self._device_seconds()
+        available, occupied = self._device_seconds()
         waiting = self.pending
         bits, work = self._bill()[0], self._done_by()[1]
         requested = int(self.state.jobs["requested"][waiting].sum())
-        return Gauges(self.now, bits, available, held, work, len(waiting), requested)
+        return Gauges(self.now, bits, available, occupied, work, len(waiting), requested)
 
     @property
     def pending(self) -> Numbers:
@@ -526,9 +526,9 @@ class CompiledWorld:
         claim = s.sites["claim"][site]
         boasts = claim != 1.0
         if boasts.any():
-            held = working[boasts] - free[boasts]
+            occupied = working[boasts] - free[boasts]
             working[boasts] = np.rint(working[boasts] * claim[boasts]).astype(np.int64)
-            free[boasts] = np.maximum(working[boasts] - held, 0)
+            free[boasts] = np.maximum(working[boasts] - occupied, 0)
         return working, free
 
     def placement(self, pools: Numbers, devices: Numbers, row: Any) -> Placement:
@@ -545,10 +545,10 @@ class CompiledWorld:
         factored = network.factored(self.handle, self.now)
         for number in active[np.argsort(s.flows["number"][active])].tolist():
             flow = s.flows[number]
-            if flow["held"] <= 0.0 or self.now <= flow["since"]:
+            if flow["occupied"] <= 0.0 or self.now <= flow["since"]:
                 continue
-            carried = flow["held"] * (self.now - flow["since"])
-            costs = flow["held"] * (factored - flow["paid"])
+            carried = flow["occupied"] * (self.now - flow["since"])
+            costs = flow["occupied"] * (factored - flow["paid"])
             for link in self.routes.paths[int(flow["source"]), int(flow["target"])]:
                 bits[link] += carried
                 money[link] += costs * links["tariff"][link]
@@ -571,21 +571,21 @@ class CompiledWorld:
 
     # What is packed ------------------------------------------------------------------------------------------------
 
-    def _packed(self, workload: Workload, disturbances: Disturbances, kept: float) -> State:
-        places, wires, routes = self.places, self.topology.wires, self.routes
+    def _packed(self, workload: Workload, disturbances: Disturbances, copy_lifetime: float) -> State:
+        places, links, routes = self.places, self.topology.links, self.routes
         sites, pools, kinds, count = len(places.sites), len(places.pools), len(places.types), len(self.truth)
         profiles = sorted({job.profile for job in self.truth})
         return State(
-            clock=clock(kept),
+            clock=clock(copy_lifetime),
             pools=pools_of(places),
             sites=sites_of(places, disturbances),
             memory=places.memory,
             indices=np.array([[self.topology.devices[name].index[p] for p in profiles] for name in places.types]),
-            links=links_of(places, wires),
+            links=links_of(places, links),
             **routed(routes, sites),
             round_trip=routes.round_trips,
-            weather_at=np.zeros(0),
-            weather_factor=np.zeros(0),
+            variation_at=np.zeros(0),
+            variation_factor=np.zeros(0),
             tariff=tariff(),
             jobs=jobs_of(self.truth, places, profiles, self.dataset_numbers),
             rates=np.zeros((count, kinds)),
@@ -601,34 +601,36 @@ class CompiledWorld:
             under_way=np.full((len(workload.datasets), sites), NONE),
             faults=np.zeros(0, dtype=FAULT),
             pending=np.zeros(count + 1, dtype=np.int64),
-            changed=np.zeros(len(wires), dtype=np.int64),
+            changed=np.zeros(len(links), dtype=np.int64),
             fresh=np.zeros(2 * count + 16, dtype=np.int64),
             events=np.zeros(EVENTS, dtype=EVENT),
             periods=np.zeros(EVENTS, dtype=PERIOD),
             period_pools=np.zeros((EVENTS, sites), dtype=np.int64),
             period_devices=np.zeros((EVENTS, sites), dtype=np.int64),
             route_first=np.full((sites, sites), NONE),
-            **room(RUNS, sites, pools, routes, len(wires)),
+            **room(RUNS, sites, pools, routes, len(links)),
         )
 
     def _ahead(self, since: float) -> None:
-        """Draw weather and faults for a while."""
-        s, weather = self.state, self.topology.weather
+        """Draw variation and faults for a while."""
+        s, variation = self.state, self.topology.variation
         until = since + AHEAD
         links = np.arange(len(s.links), dtype=np.intp)
         rows: list[list[tuple[float, float]]] = [[] for _ in links]
         for link in links.tolist():
             seen, last = int(s.links["seen"][link]), int(s.links["end"][link])
-            rows[link] = list(zip(s.weather_at[seen:last].tolist(), s.weather_factor[seen:last].tolist(), strict=True))
+            rows[link] = list(
+                zip(s.variation_at[seen:last].tolist(), s.variation_factor[seen:last].tolist(), strict=True)
+            )
             if not rows[link]:
-                rows[link] = [(0.0, float(weather.factor(links[link : link + 1], 0.0)[0]))]
+                rows[link] = [(0.0, float(variation.factor(links[link : link + 1], 0.0)[0]))]
         for link in links.tolist():
             one = links[link : link + 1]
             while rows[link][-1][0] <= until:
-                changes = float(weather.until(one, rows[link][-1][0])[0])
+                changes = float(variation.until(one, rows[link][-1][0])[0])
                 if changes == inf:
                     break
-                rows[link].append((changes, float(weather.factor(one, changes)[0])))
+                rows[link].append((changes, float(variation.factor(one, changes)[0])))
         ends = np.cumsum([len(link_rows) for link_rows in rows])
         s.links["begin"] = s.links["seen"] = ends - [len(link_rows) for link_rows in rows]
         s.links["end"] = ends
@@ -638,8 +640,10 @@ class CompiledWorld:
             if fault.instant > until:
                 break
         instants, factor = table.T.copy()
-        self._changed(s._replace(weather_at=instants, weather_factor=factor, faults=np.array(self._drawn, dtype=FAULT)))
-        s.clock["weather_until"] = until
+        self._changed(
+            s._replace(variation_at=instants, variation_factor=factor, faults=np.array(self._drawn, dtype=FAULT))
+        )
+        s.clock["variation_until"] = until
 
     def _changed(self, state: State) -> None:
         """Other arrays take the place of those that were."""
@@ -660,8 +664,8 @@ class CompiledWorld:
     def grow(self) -> None:
         """Enlarge what was too short, so that whoever waits may start."""
         s = self.state
-        if self.now + AHEAD / 2 > float(s.clock["weather_until"][0]):
-            self._ahead(float(s.clock["weather_until"][0]))
+        if self.now + AHEAD / 2 > float(s.clock["variation_until"][0]):
+            self._ahead(float(s.clock["variation_until"][0]))
         self._grow_if_short()
         self._grow_runs(int(self.state.clock["pending"][0]) + 1)
 
@@ -702,17 +706,17 @@ class CompiledWorld:
             self._lengthen()
 
 
-def clock(kept: float) -> Records:
+def clock(copy_lifetime: float) -> Records:
     """The instant nought, with nothing under way; copies stay for so many seconds after their last use."""
-    made = np.zeros(1, dtype=CLOCK)
+    row = np.zeros(1, dtype=CLOCK)
     for name in ("first", "last", *LISTS.values()):
-        made[name] = NONE
-    made["factored_at"], made["shares_at"], made["kept"] = -1.0, -1.0, kept
+        row[name] = NONE
+    row["factored_at"], row["shares_at"], row["copy_lifetime"] = -1.0, -1.0, copy_lifetime
     for name in ("overlap", "micro_batches", "storage", "starting", "between_faults"):
-        made[name] = getattr(PUBLISHED, name)
+        row[name] = getattr(PUBLISHED, name)
     lengths, factors = tariff()
-    made["whole_day"] = sum(length * factor for length, factor in zip(lengths.tolist(), factors.tolist(), strict=True))
-    return made
+    row["whole_day"] = sum(length * factor for length, factor in zip(lengths.tolist(), factors.tolist(), strict=True))
+    return row
 
 
 def tariff() -> Floats:
@@ -739,15 +743,15 @@ def sites_of(places: Places, disturbances: Disturbances) -> Records:
     return sites
 
 
-def links_of(places: Places, wires: Sequence[Any]) -> Records:
+def links_of(places: Places, links: Sequence[Any]) -> Records:
     """Links without traffic."""
-    links = np.zeros(len(wires), dtype=LINK)
+    rows = np.zeros(len(links), dtype=LINK)
     numbers = {name: number for number, name in enumerate(places.sites)}
-    links["capacity"], links["tariff"] = [wire.capacity for wire in wires], [wire.tariff for wire in wires]
-    links["source"] = [numbers.get(wire.source, NONE) for wire in wires]
-    links["target"] = [numbers.get(wire.target, NONE) for wire in wires]
-    links["until"], links["first"] = -1.0, NONE
-    return links
+    rows["capacity"], rows["tariff"] = [link.capacity for link in links], [link.tariff for link in links]
+    rows["source"] = [numbers.get(link.source, NONE) for link in links]
+    rows["target"] = [numbers.get(link.target, NONE) for link in links]
+    rows["until"], rows["first"] = -1.0, NONE
+    return rows
 
 
 def routed(routes: Routes, sites: int) -> dict[str, Any]:
@@ -789,13 +793,13 @@ def jobs_of(jobs: Sequence[Job], places: Places, profiles: Sequence[str], datase
 
 def longer(old: Any, length: int, filling: int = 0) -> Any:
     """An array with more rows, the new ones of a filling."""
-    made = (
+    array = (
         np.full((length, *old.shape[1:]), filling, dtype=old.dtype)
         if filling
         else np.zeros((length, *old.shape[1:]), old.dtype)
     )
-    made[: len(old)] = old
-    return made
+    array[: len(old)] = old
+    return array
 
 
 def room(runs: int, sites: int, pools: int, routes: Routes, links: int, state: State | None = None) -> dict[str, Any]:
@@ -819,10 +823,10 @@ def room(runs: int, sites: int, pools: int, routes: Routes, links: int, state: S
     }
     old = {name: getattr(state, name) for name in blank} if state else blank
     lengths = {"holders": flows, "flows": flows, "bundles": flows, "waits": flows, "incidence": flows * longest}
-    made = {
+    arrays = {
         name: longer(array, lengths.get(name, runs), NONE if name == "run_holders" else 0)
         for name, array in old.items()
     }
-    made["scratch"] = np.zeros((5, size), dtype=np.int64)
-    made["levels"] = np.zeros((2, size))
-    return made
+    arrays["scratch"] = np.zeros((5, size), dtype=np.int64)
+    arrays["levels"] = np.zeros((2, size))
+    return arrays

@@ -31,7 +31,7 @@ Holding = tuple[tuple[int, int], ...]
 """Numbers of pools, each with how many of its devices."""
 SEVERAL = -1
 """Instead of the number of a pool: a job holds devices of more than one."""
-KEPT = 7 * 86_400.0
+COPY_LIFETIME = 7 * 86_400.0
 """Seconds that a copy stays after its last use; an assumption, the same for every policy (it is varied by families)."""
 
 
@@ -75,11 +75,11 @@ class Places:
 
     def share(self, pool: int, devices: int) -> Share:
         """Devices of a pool as a share of a placement."""
-        found = self._shares.get((pool, devices))
-        if found is None:
+        share = self._shares.get((pool, devices))
+        if share is None:
             site, device = self.pools[pool]
-            found = self._shares[pool, devices] = Share(site, device, devices)
-        return found
+            share = self._shares[pool, devices] = Share(site, device, devices)
+        return share
 
     def holding(self, shares: Sequence[Share]) -> Holding:
         """Shares as numbers of pools and devices.
@@ -247,12 +247,14 @@ class Copies:
     Args:
         datasets: By name.
         numbers: Number of each domain by name.
-        kept: Seconds that a copy stays after its last use.
+        copy_lifetime: Seconds that a copy stays after its last use.
     """
 
-    def __init__(self, datasets: Mapping[str, Dataset], numbers: Mapping[str, int], kept: float = KEPT) -> None:
+    def __init__(
+        self, datasets: Mapping[str, Dataset], numbers: Mapping[str, int], copy_lifetime: float = COPY_LIFETIME
+    ) -> None:
         self.datasets = datasets
-        self._kept = kept
+        self._copy_lifetime = copy_lifetime
         self._always = {
             name: tuple(sorted(numbers[site] for site in dataset.sites)) for name, dataset in datasets.items()
         }
@@ -279,7 +281,7 @@ class Copies:
     def use(self, name: str, site: int, now: float) -> None:
         """A copy is there, and in use."""
         if site not in self._always[name]:
-            self._until.setdefault(name, {})[site] = now + self._kept
+            self._until.setdefault(name, {})[site] = now + self._copy_lifetime
 
 
 class Register:
@@ -434,10 +436,10 @@ class Outcome:
     Attributes:
         instant: The instant, seconds since the scenario began.
         jobs: All that were submitted by then, in order.
-        bits: Integral of the occupied bandwidth, by wire.
-        money: That by tariff and time of day, by wire.
+        bits: Integral of the occupied bandwidth, by link.
+        money: That by tariff and time of day, by link.
         available: Device seconds that were not broken, by pool.
-        held: Device seconds that jobs held, by pool.
+        occupied: Device seconds that jobs held, by pool.
         computing: Device seconds in which jobs computed rather than waited for network or data, by pool.
         work: Work that was done and not lost, by pool, in device seconds of the reference device.
         decisions: Epochs at which the policy was asked.
@@ -449,7 +451,7 @@ class Outcome:
     bits: Floats
     money: Floats
     available: Floats
-    held: Floats
+    occupied: Floats
     computing: Floats
     work: Floats
     decisions: int
@@ -462,9 +464,9 @@ class Gauges:
 
     Attributes:
         instant: The instant, seconds since the scenario began.
-        bits: Integral of the occupied bandwidth, by wire.
+        bits: Integral of the occupied bandwidth, by link.
         available: Device seconds that were not broken, by pool.
-        held: Device seconds that jobs held, by pool.
+        occupied: Device seconds that jobs held, by pool.
         work: Work that was done and not lost, by pool.
         waiting: Jobs that are pending.
         devices: Devices that they ask for, all told.
@@ -473,7 +475,7 @@ class Gauges:
     instant: float
     bits: Floats
     available: Floats
-    held: Floats
+    occupied: Floats
     work: Floats
     waiting: int
     devices: int

@@ -19,10 +19,10 @@ import numpy as np
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Refused, Resize, Start, Stop
+from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, RefusedOrder, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.stages import Clock, Stages
 from kuayu_conformance.testbed.scheduling.engine.state import (
-    KEPT,
+    COPY_LIFETIME,
     Copies,
     Counts,
     Gauges,
@@ -54,7 +54,7 @@ EPOCH = 60.0
 class Cut:
     """A domain is partitioned from the others and from the policy.
 
-    Its jobs run on; wires that end there offer nothing, orders that concern it are refused, and what is reported of its
+    Its jobs run on; links that end there offer nothing, orders that concern it are refused, and what is reported of its
     devices is what was true when it began.
     """
 
@@ -159,7 +159,7 @@ class Reports:
     Args:
         places: Pools by number.
         holdings: The truth.
-        traffic: Wires, which are cut with a domain.
+        traffic: Links, which are cut with a domain.
         clock: Tells when.
         disturbances: What is planned.
         changed: Called when a report changes by itself.
@@ -197,9 +197,9 @@ class Reports:
             working[pools], free[pools] = then_working, then_free
         for site, factor in self._claims.items():
             pools = self._places.of_site[site]
-            held = working[pools] - free[pools]
+            occupied = working[pools] - free[pools]
             working[pools] = np.rint(working[pools] * factor).astype(np.int64)
-            free[pools] = np.maximum(working[pools] - held, 0)
+            free[pools] = np.maximum(working[pools] - occupied, 0)
         return working, free
 
     def _cut_off(self, cut: Cut) -> None:
@@ -214,8 +214,8 @@ class Reports:
 
     def _rewire(self) -> None:
         names = {self._places.sites[site] for site in self._cut}
-        wires = self._traffic.topology.wires
-        self._traffic.cut({n for n, wire in enumerate(wires) if wire.source in names or wire.target in names})
+        links = self._traffic.topology.links
+        self._traffic.cut({n for n, link in enumerate(links) if link.source in names or link.target in names})
         self._changed()
 
     def _boast(self, claim: Claim) -> None:
@@ -333,7 +333,7 @@ class World:
         law: How fast it is there.
         seed: Of the faults.
         disturbances: What goes wrong.
-        kept: Seconds that a copy of data stays after its last use.
+        copy_lifetime: Seconds that a copy of data stays after its last use.
     """
 
     def __init__(
@@ -343,15 +343,15 @@ class World:
         law: Law,
         seed: str,
         disturbances: Disturbances = CALM,
-        kept: float = KEPT,
+        copy_lifetime: float = COPY_LIFETIME,
     ) -> None:
         self._clock = Clock()
         self._places = places = Places(topology.sites, topology.devices)
         self._jobs = workload.jobs
         self._register = Register(self._jobs, places, law)
         numbers = {name: number for number, name in enumerate(places.sites)}
-        copies = Copies(workload.datasets, numbers, kept)
-        self._traffic = Traffic(topology, Routes(places.sites, topology.wires), len(self._jobs))
+        copies = Copies(workload.datasets, numbers, copy_lifetime)
+        self._traffic = Traffic(topology, Routes(places.sites, topology.links), len(self._jobs))
         speeds = np.array([disturbances.slow.get(name, 1.0) for name in places.sites])
         parts = (self._jobs, places, self._register, law, self._clock, self._traffic, copies)
         self._stages = Stages(*parts, self._wait, speeds)
@@ -370,7 +370,7 @@ class World:
         self._dispatch = Dispatch(self._parts, self._stages, self._queue)
         holdings = self._stages.holdings
         self._reports = Reports(places, holdings, self._traffic, self._clock, disturbances, self._changed)
-        self._refused: tuple[Refused, ...] = ()
+        self._refused: tuple[RefusedOrder, ...] = ()
         self._arrived = self._decisions = self._refusals = 0
         self._faults = Faults(disturbances, places, seed)
         self._expect_fault()
@@ -407,13 +407,13 @@ class World:
                 return None
         return None
 
-    def obey(self, orders: Sequence[Order]) -> tuple[Refused, ...]:
+    def obey(self, orders: Sequence[Order]) -> tuple[RefusedOrder, ...]:
         """Carry out orders in turn; those that could not be carried out."""
         self._decisions += 1
         self._traffic.shares(self.now)
         view = self._view()
         answers = [(order, self._dispatch.obey(order, view)) for order in orders]
-        self._refused = tuple(Refused(order, why) for order, why in answers if why)
+        self._refused = tuple(RefusedOrder(order, why) for order, why in answers if why)
         self._refusals += len(self._refused)
         self._stages.share()
         return self._refused
@@ -426,11 +426,11 @@ class World:
         """What has become of it by now; nothing changes by asking."""
         now, stages = self.now, self._stages
         bill = self._traffic.bill(now)
-        available, held = stages.holdings.device_seconds(now)
+        available, occupied = stages.holdings.device_seconds(now)
         computing, work = stages.done_by(now)
         jobs = tuple(self._record(number, float(bill.of_job[number])) for number in range(self._arrived))
         return Outcome(
-            now, jobs, bill.bits, bill.money, available, held, computing, work, self._decisions, self._refusals
+            now, jobs, bill.bits, bill.money, available, occupied, computing, work, self._decisions, self._refusals
         )
 
     def finished(self, first: int, beyond: int) -> bool:
@@ -448,9 +448,9 @@ class World:
     def gauges(self) -> Gauges:
         """How it stands, without what became of each job; nothing changes by asking."""
         now, stages, waiting = self.now, self._stages, self._queue.numbers
-        available, held = stages.holdings.device_seconds(now)
+        available, occupied = stages.holdings.device_seconds(now)
         bits, work = self._traffic.bill(now).bits, stages.done_by(now)[1]
-        return Gauges(now, bits, available, held, work, len(waiting), int(self._register.requested[waiting].sum()))
+        return Gauges(now, bits, available, occupied, work, len(waiting), int(self._register.requested[waiting].sum()))
 
     @property
     def _next(self) -> float:
@@ -539,7 +539,7 @@ class AnyWorld(Protocol):
     def advance(self, until: float, seconds: float = EPOCH) -> View | None:
         """Let time pass to the next epoch at which a job is pending."""
 
-    def obey(self, orders: Sequence[Order]) -> tuple[Refused, ...]:
+    def obey(self, orders: Sequence[Order]) -> tuple[RefusedOrder, ...]:
         """Carry out orders in turn; those that could not be carried out."""
 
     def outcome(self) -> Outcome:

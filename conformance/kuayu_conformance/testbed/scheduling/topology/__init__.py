@@ -39,9 +39,9 @@ from types import MappingProxyType
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.elementary import exponential
-from kuayu_conformance.testbed.scheduling.topology.link_variation import Trouble, Weather, rhythm
+from kuayu_conformance.testbed.scheduling.topology.link_variation import LinkFault, LinkVariation, rhythm
 from kuayu_conformance.testbed.scheduling.topology.parameters import parameters
-from kuayu_conformance.testbed.scheduling.values import DeviceType, JobKind, Pool, Site, Wire
+from kuayu_conformance.testbed.scheduling.values import DeviceType, JobKind, Link, Pool, Site
 
 EASTERN = frozenset({"beijing-tianjin-hebei", "yangtze-delta", "greater-bay", "chengdu-chongqing"})
 """Hubs that serve the demand around them; the other four are to take work from elsewhere (发改高技〔2021〕709号)."""
@@ -72,16 +72,16 @@ Which domain has which is drawn: it moves results the most.
 """
 LEASED = ((5e9, 0.25), (10e9, 0.35), (20e9, 0.20), (50e9, 0.12), (100e9, 0.08))
 """Bits a second that a domain leases, with their shares: usual sizes of leased lines. The shares are an assumption,
-such that the median of wires is 10 Gbit/s (``access`` of ``ASSUMPTIONS`` scales them)."""
+such that the median of links is 10 Gbit/s (``access`` of ``ASSUMPTIONS`` scales them)."""
 _WIDE = ("H800", "MLU370-X8", "A800", "DCU K100 AI", "H20", "Ascend 910B", "BI150", "A800")
 _POOR = ((1e9, 0.3), (2e9, 0.4), (5e9, 0.3))
 """Between public clouds: a single large machine sends 0.1 to 34 Gbit/s, 5.4 at the median (skyplane, 2022)."""
 _RICH = ((100e9, 0.5), (400e9, 0.5))
 """Optical lines between the hubs: Shaoguan has 13 of 400 Gbit/s to the Greater Bay (南方都市报, 2025-06-13)."""
-_OUTAGE = Trouble("outage", 10 * 86_400, 0.5, 6 * 3_600, 0.0)
+_OUTAGE = LinkFault("outage", 10 * 86_400, 0.5, 6 * 3_600, 0.0)
 """A line is cut every twenty days for six hours: an assumption, and more than usual, so that each run has some."""
-_COLLAPSE = Trouble("collapse", 6 * 3_600, 0.5, 3_600, 0.05)
-_DIP = Trouble("dip", 3 * 3_600, 0.5, 1_800, 0.3)
+_COLLAPSE = LinkFault("collapse", 6 * 3_600, 0.5, 3_600, 0.05)
+_DIP = LinkFault("dip", 3 * 3_600, 0.5, 1_800, 0.3)
 """Collapses to a twentieth and dips to three tenths: assumptions (``trouble`` says how often).
 
 The brief asks for ±30 %, which is mild."""
@@ -277,7 +277,7 @@ class Family:
         mix: Accelerators, dealt to the domains in turn.
         pools: How many kinds of accelerators a domain has.
         leased: Capacities of leased lines with their shares.
-        troubles: What befalls wires.
+        link_faults: What befalls links.
     """
 
     about: str
@@ -285,7 +285,7 @@ class Family:
     mix: tuple[str, ...] = MIX
     pools: int = 1
     leased: tuple[tuple[float, float], ...] = LEASED
-    troubles: tuple[Trouble, ...] = ()
+    link_faults: tuple[LinkFault, ...] = ()
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
@@ -301,11 +301,11 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "bursty": Family("demand comes in bursts", level=True),
         "heterogeneous": Family("two kinds of accelerators in each domain, of a wider choice", True, _WIDE, 2),
         "identical": Family("the same accelerator everywhere: where the gain must be small", True, ("A800",)),
-        "faulty": Family("lines and nodes fail", level=True, troubles=(_OUTAGE,)),
+        "faulty": Family("lines and nodes fail", level=True, link_faults=(_OUTAGE,)),
         "slow-on-site": Family("fastest on paper, slowest in practice", level=True),
         "false-capacity": Family("a domain reports what it does not have", level=True),
         "giant": Family("one job needs every domain", level=True),
-        "collapse": Family("bandwidth collapses while data is under way", level=True, troubles=(_COLLAPSE, _DIP)),
+        "collapse": Family("bandwidth collapses while data is under way", level=True, link_faults=(_COLLAPSE, _DIP)),
         "partition": Family("a domain is cut off between the two phases of a reservation", level=True),
         "misjudged": Family("durations are stated a tenth or tenfold", level=True),
     }
@@ -346,14 +346,14 @@ ASSUMPTIONS: Mapping[str, Assumption] = MappingProxyType(
     {
         "neighbour": Assumption(0.25, 0.1, 1.0, "Size of a city near a hub, over that of the hub's cluster."),
         "access": Assumption(
-            1.0, 0.3, 3.0, "Factor of all capacities of wires; one is a median of 10 Gbit/s, as leased by tenants."
+            1.0, 0.3, 3.0, "Factor of all capacities of links; one is a median of 10 Gbit/s, as leased by tenants."
         ),
         "cell": Assumption(
-            6.0, 1.0, 24.0, "Hours for which a wire keeps its share; measurements are days apart and say less."
+            6.0, 1.0, 24.0, "Hours for which a link keeps its share; measurements are days apart and say less."
         ),
         "tide": Assumption(60.0, 24.0, 120.0, "Hours after which the network may turn from free to busy or back."),
         "busy": Assumption(0.5, 0.2, 0.8, "Share of the time in which the network is busy."),
-        "depth": Assumption(1.0, 0.0, 1.5, "How much of the measured loss a wire has in busy times; nought is none."),
+        "depth": Assumption(1.0, 0.0, 1.5, "How much of the measured loss a link has in busy times; nought is none."),
         "yuan": Assumption(7.1, 6.8, 7.3, "Yuan for a US dollar, 2022–2025; all money is in yuan."),
         "reach": Assumption(2000.0, 1000.0, 3000.0, "Kilometres from which on a bit costs the dearest tariff."),
         "tariff": Assumption(1.0, 0.0, 3.0, "Factor of all tariffs; nought is free traffic."),
@@ -491,14 +491,14 @@ def devices(names: frozenset[str], noise: float, seed: str) -> dict[str, DeviceT
     Raises:
         KeyError: There is no such device.
     """
-    made = {}
+    types = {}
     for name in sorted(names):
         sheet = SHEETS[name]
         index = {
             profile: speed_on_paper(name, profile) * _hidden_factor(name, profile, noise, seed) for profile in PROFILES
         }
-        made[name] = DeviceType(name, sheet.memory, sheet.peak, index, sheet.power)
-    return made
+        types[name] = DeviceType(name, sheet.memory, sheet.peak, index, sheet.power)
+    return types
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,7 +515,7 @@ class Scale:
 
 
 def domains(
-    places: Sequence[Place], family: Family, scale: Scale, turn: int, assumed: Mapping[str, float]
+    places: Sequence[Place], family: Family, scale: Scale, rotation: int, assumed: Mapping[str, float]
 ) -> tuple[Site, ...]:
     """Domains in the order of their places.
 
@@ -523,24 +523,24 @@ def domains(
         places: Where.
         family: What the family is made of.
         scale: How large.
-        turn: By how many places the mix is shifted.
+        rotation: By how many places the mix is shifted.
         assumed: Assumptions by name.
 
     Raises:
         ValueError: The demand does not name exactly these domains, or some of it is not positive.
     """
-    made = []
+    sites = []
     for number, (place, size) in enumerate(zip(places, _sizes(places, family, scale, assumed), strict=True)):
-        kinds = [family.mix[(number + turn + step) % len(family.mix)] for step in range(family.pools)]
+        kinds = [family.mix[(number + rotation + step) % len(family.mix)] for step in range(family.pools)]
         pools = tuple(_pool(name, size / len(kinds), place, assumed) for name in kinds)
-        made.append(Site(place.name, place.latitude, place.longitude, pools))
-    return tuple(made)
+        sites.append(Site(place.name, place.latitude, place.longitude, pools))
+    return tuple(sites)
 
 
-def electric(made: Sequence[Site], places: Sequence[Place], assumed: Mapping[str, float]) -> float:
+def electric(sites: Sequence[Site], places: Sequence[Place], assumed: Mapping[str, float]) -> float:
     """Share of electricity in the price of a device, over all devices."""
     spent = paid = 0.0
-    for site, place in zip(made, places, strict=True):
+    for site, place in zip(sites, places, strict=True):
         for pool in site.pools:
             spent += pool.devices * _power_cost(pool.device, place, assumed)
             paid += pool.devices * pool.prices["on-demand"]
@@ -556,8 +556,8 @@ def _hidden_factor(name: str, profile: str, noise: float, seed: str) -> float:
     if name == REFERENCE:
         return 1.0
     chance = Chance(seed, f"speed of {name} on {profile}")
-    bell = sum(chance.fraction() for _ in range(12)) - 6.0  # mean 0, deviation 1, and no logarithm
-    return exponential(noise * bell)
+    deviation = sum(chance.fraction() for _ in range(12)) - 6.0  # mean 0, deviation 1, and no logarithm
+    return exponential(noise * deviation)
 
 
 def _sizes(places: Sequence[Place], family: Family, scale: Scale, assumed: Mapping[str, float]) -> list[float]:
@@ -586,8 +586,8 @@ def _pool(name: str, size: float, place: Place, assumed: Mapping[str, float]) ->
     price = ON_DEMAND[REFERENCE] * speed_on_paper(name, "pretraining")
     price *= assumed["domestic"] if SHEETS[name].domestic else 1.0
     price *= 1.0 if place.hub in EASTERN else assumed["west"]
-    ways = {"on-demand": price, "reserved": price * assumed["reserved"], "spot": price * assumed["spot"]}
-    return Pool(name, nodes, PER_NODE, {way: round(yuan, 2) for way, yuan in ways.items()})
+    prices = {"on-demand": price, "reserved": price * assumed["reserved"], "spot": price * assumed["spot"]}
+    return Pool(name, nodes, PER_NODE, {purchase: round(yuan, 2) for purchase, yuan in prices.items()})
 
 
 def _power_cost(name: str, place: Place, assumed: Mapping[str, float]) -> float:
@@ -596,22 +596,22 @@ def _power_cost(name: str, place: Place, assumed: Mapping[str, float]) -> float:
     return kilowatts * POWER_PRICE[place.hub] * assumed["power"]
 
 
-def links(places: Sequence[Place], family: Family, assumed: Mapping[str, float], seed: str) -> tuple[Wire, ...]:
-    """All wires, both directions of a line one after the other; the narrower of two domains' lines bounds it."""
+def links_between(places: Sequence[Place], family: Family, assumed: Mapping[str, float], seed: str) -> tuple[Link, ...]:
+    """All links, both directions of a line one after the other; the narrower of two domains' lines bounds it."""
     leased = {
         place.name: assumed["access"] * Chance(seed, f"line of {place.name}").weighted(family.leased)
         for place in places
     }
-    made = []
+    links = []
     for one, other in lines(places):
         straight = kilometres(one, other)
         capacity = min(leased[one.name], leased[other.name])
         cost = tariff(straight, assumed)
-        made += [
-            Wire(source.name, target.name, capacity, round_trip(straight), cost)
+        links += [
+            Link(source.name, target.name, capacity, round_trip(straight), cost)
             for source, target in ((one, other), (other, one))
         ]
-    return tuple(made)
+    return tuple(links)
 
 
 def lines(places: Sequence[Place]) -> list[tuple[Place, Place]]:
@@ -648,15 +648,15 @@ class Topology:
 
     Attributes:
         sites: Domains.
-        wires: Links, one for each direction.
+        links: Links, one for each direction.
         devices: Accelerators by name: those of the pools, and the reference device.
-        weather: What varies with time.
+        variation: What varies with time.
     """
 
     sites: tuple[Site, ...]
-    wires: tuple[Wire, ...]
+    links: tuple[Link, ...]
     devices: Mapping[str, DeviceType]
-    weather: Weather
+    variation: LinkVariation
 
 
 def build(
@@ -692,12 +692,12 @@ def build(
         raise ValueError(f"accelerators are dealt in {ASSIGNMENTS} ways, 0 to {ASSIGNMENTS - 1}")
     settings = settled(assumed)
     places = PLACES[:sites]
-    turn = Chance(seed, "assignment").below(ASSIGNMENTS) if assignment is None else assignment
-    made = domains(places, chosen, Scale(nodes, demand), turn, settings)
-    joined = links(places, chosen, settings, seed)
+    rotation = Chance(seed, "assignment").below(ASSIGNMENTS) if assignment is None else assignment
+    domain_sites = domains(places, chosen, Scale(nodes, demand), rotation, settings)
+    joined = links_between(places, chosen, settings, seed)
     numbers = {place.name: number for number, place in enumerate(places)}
-    ends = [(numbers[wire.source], numbers[wire.target]) for wire in joined]
-    troubles = [replace(one, chance=min(one.chance * settings["trouble"], 1.0)) for one in chosen.troubles]
-    weather = Weather(ends, rhythm(settings), troubles, electric(made, places, settings), seed)
-    names = frozenset(pool.device for site in made for pool in site.pools) | {REFERENCE}
-    return Topology(made, joined, devices(names, settings["noise"], seed), weather)
+    ends = [(numbers[link.source], numbers[link.target]) for link in joined]
+    link_faults = [replace(one, chance=min(one.chance * settings["trouble"], 1.0)) for one in chosen.link_faults]
+    variation = LinkVariation(ends, rhythm(settings), link_faults, electric(domain_sites, places, settings), seed)
+    names = frozenset(pool.device for site in domain_sites for pool in site.pools) | {REFERENCE}
+    return Topology(domain_sites, joined, devices(names, settings["noise"], seed), variation)

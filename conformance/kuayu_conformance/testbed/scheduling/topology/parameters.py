@@ -112,7 +112,7 @@ def fit(data: Path) -> dict[str, Any]:
         },
         "levels": list(LEVELS),
         "ratios": [round(float(value), 4) for value in np.quantile(ratios, LEVELS)],
-        "weights": {profile: _rounded(found) for profile, (found, _) in shares.items()},
+        "weights": {profile: _rounded(weights) for profile, (weights, _) in shares.items()},
         "errors": {profile: round(error, 3) for profile, (_, error) in shares.items()},
         "egress": _egress(data),
     }
@@ -136,11 +136,11 @@ def _mean_shares(data: Path, tasks: tuple[str, ...]) -> tuple[np.ndarray[Any, np
         alone = row["series"] == "v1" and row["precision"] == "fp16" and float(row["num_gpu"]) == 1
         if alone and row["workload"] in measured and row["gpu_model"] in PEAKS and float(row["throughput"] or 0) > 0:
             measured[row["workload"]][row["gpu_model"]].append(float(row["throughput"]))
-    found, errors = [], []
+    task_shares, errors = [], []
     for by_device in measured.values():
         speeds = {name: float(np.median(values)) for name, values in by_device.items()}
-        found.append(_task_shares(speeds))
-    mean = np.mean(found, axis=0)
+        task_shares.append(_task_shares(speeds))
+    mean = np.mean(task_shares, axis=0)
     for by_device in measured.values():
         speeds = {name: float(np.median(values)) for name, values in by_device.items()}
         terms, times = _equations(speeds)
@@ -148,9 +148,9 @@ def _mean_shares(data: Path, tasks: tuple[str, ...]) -> tuple[np.ndarray[Any, np
     return mean, float(np.mean(errors))
 
 
-def _rounded(found: np.ndarray[Any, np.dtype[np.float64]]) -> list[float]:
+def _rounded(weights: np.ndarray[Any, np.dtype[np.float64]]) -> list[float]:
     """Weights of three digits that sum to one."""
-    compute, memory = (round(float(share), 3) for share in found[:2])
+    compute, memory = (round(float(share), 3) for share in weights[:2])
     return [compute, memory, round(1 - compute - memory, 3)]
 
 
@@ -167,8 +167,8 @@ def _task_shares(speeds: Mapping[str, float]) -> Any:
 
     terms, times = _equations(speeds)
     left = np.vstack([terms / times[:, None], np.full(3, _STIFF)])
-    found, _ = nnls(left, np.append(np.ones(len(times)), _STIFF))
-    return found / found.sum()
+    solution, _ = nnls(left, np.append(np.ones(len(times)), _STIFF))
+    return solution / solution.sum()
 
 
 def _egress(data: Path) -> list[float]:

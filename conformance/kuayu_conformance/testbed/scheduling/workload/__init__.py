@@ -8,12 +8,12 @@ again, and compares.
    or the engine is not said here; those that do nothing to the workload have that of the reference. Any other set may
    be given in place of a name, so that curves can be drawn over each parameter.
 2. **Homes.** Each domain has a cluster's habits, and the devices that its jobs would hold: the skew of the workload.
-3. **Candidates.** They come from the fit, from a trace, to serve, and of a size that no home holds. Each has a rank,
-   the level of demand from which on it is there.
-4. **Load.** Candidates join in the order of their ranks until what they would hold, had each started at once, is the
-   load times the capacity. That is counted over one span of time after the other (a day, say), with what came before
-   and would still run: so every span has the load that it is said to have, that of the window as well as those in which
-   it drains.
+3. **Candidates.** They come from the fit, from a trace, to serve, and of a size that no home holds. Each has a
+   threshold, the level of demand from which on it is there.
+4. **Load.** Candidates join in the order of their thresholds until what they would hold, had each started at once, is
+   the load times the capacity. That is counted over one span of time after the other (a day, say), with what came
+   before and would still run: so every span has the load that it is said to have, that of the window as well as those
+   in which it drains.
 5. **Models.** What is trained and served: the sizes of models, and what communication, memory and steps follow from
    them.
 
@@ -311,7 +311,7 @@ class Arrivals:
         home: Place of the home.
         batch: Number of the batch; those of one batch are of one home.
         serving: Whether it serves.
-        turn: Level of demand from which on it is there.
+        threshold: Level of demand from which on it is there.
     """
 
     submitted: Floats
@@ -321,7 +321,7 @@ class Arrivals:
     home: NDArray[np.intp]
     batch: NDArray[np.intp]
     serving: NDArray[np.bool_]
-    turn: Floats
+    threshold: Floats
 
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Arrivals":
         """Some of them, by a mask or by places."""
@@ -364,7 +364,7 @@ def fitted_arrivals(
         np.full(count, place, dtype=np.intp),
         drawn.batch,
         np.zeros(count, dtype=np.bool_),
-        drawn.turn / size,
+        drawn.threshold / size,
     )
 
 
@@ -407,14 +407,14 @@ def serving_arrivals(homes: Sequence[Home], work: float, seconds: float, seed: s
     sizes, shares = np.array([float(size) for size, _ in fitted.sizes]), np.array([share for _, share in fitted.sizes])
     device_seconds = sum(size * share for size, share in fitted.sizes) * fitted.duration
     chance = stream(seed, "serving")
-    instant, pick, level, share_level, where, turn = chance.random((6, _count(work, seconds, device_seconds)))
+    instant, pick, level, share_level, where, threshold = chance.random((6, _count(work, seconds, device_seconds)))
     return _alone(
         instant * (seconds + SETTLED) - SETTLED,
         growth(read_off(level, LEVELS, fitted.durations)),
         sizes[_picked(pick, shares)],
         read_off(share_level, LEVELS, fitted.shares),
         _picked(where, np.array([home.capacity for home in homes])),
-        turn,
+        threshold,
         serving=True,
     )
 
@@ -437,13 +437,13 @@ def oversize_arrivals(homes: Sequence[Home], work: float, seconds: float, seed: 
     shares = 1.0 / sizes[able]
     device_seconds = MAX_TRACE_DEVICES * group.duration
     chance = stream(seed, "oversize")
-    instant, level, over, where, turn = chance.random((5, _count(work, seconds, device_seconds)))
+    instant, level, over, where, threshold = chance.random((5, _count(work, seconds, device_seconds)))
     home = able[_picked(where, shares)]
     requested = sizes[home] * (OVER[0] + (OVER[1] - OVER[0]) * over)
     devices = NODE * np.ceil(np.minimum(requested, MAX_DEVICE_SHARE * sizes.sum() - NODE) / NODE)
     duration = growth(read_off(level, LEVELS, group.durations)) * np.minimum(1.0, MAX_TRACE_DEVICES / devices)
     begin = instant * (seconds + SETTLED) - SETTLED
-    return _alone(begin, duration, devices, np.ones(len(instant)), home, turn)
+    return _alone(begin, duration, devices, np.ones(len(instant)), home, threshold)
 
 
 def populate(
@@ -474,27 +474,24 @@ def populate(
         UnknownSource: There is no such source.
     """
     target = load * seconds * sum(home.capacity for home in homes)
-    stretches = _stretches(seconds, until)
+    spans = _load_spans(seconds, until)
     trace = None if source.startswith("fitted") else read(source, data)
     serves = 0.0 if trace is not None and trace.serving.any() else target * family.serving
     large = target * family.oversize if len(outgrown(homes)) else 0.0
     beside, longer = [], until / seconds
     if large > 0.0:
         added = _up_to(
-            [large] * len(stretches),
-            stretches,
+            [large] * len(spans),
+            spans,
             lambda m: oversize_arrivals(homes, m * large * longer, until, seed, source),
         )
         beside.append(added)
     if serves > 0.0:
         added = _up_to(
-            [serves] * len(stretches), stretches, lambda m: serving_arrivals(homes, m * serves * longer, until, seed)
+            [serves] * len(spans), spans, lambda m: serving_arrivals(homes, m * serves * longer, until, seed)
         )
         beside.append(added)
-    rest = [
-        max(target - sum(_work_within(part, *stretch) for part in beside), LEAST_OF_HOMES * target)
-        for stretch in stretches
-    ]
+    rest = [max(target - sum(_work_within(part, *span) for part in beside), LEAST_OF_HOMES * target) for span in spans]
     level = rest[0] / (seconds * sum(home.ratio * home.capacity for home in homes))
 
     def of_homes(most: float) -> Arrivals:
@@ -504,7 +501,7 @@ def populate(
             )
         return joined([trace_arrivals(home, i, trace, until, seed, level * most) for i, home in enumerate(homes)])
 
-    return _present(joined([_up_to(rest, stretches, of_homes), *beside]), until)
+    return _present(joined([_up_to(rest, spans, of_homes), *beside]), until)
 
 
 def _home_sizes(homes: Sequence[Home]) -> Floats:
@@ -517,14 +514,14 @@ def _alone(
     devices: Floats,
     share: Floats,
     home: NDArray[np.intp],
-    turn: Floats,
+    threshold: Floats,
     *,
     serving: bool = False,
 ) -> Arrivals:
     """Jobs each of which is a batch of its own."""
     count = len(submitted)
     batch, serves = np.arange(count), np.full(count, serving)
-    return Arrivals(submitted, np.maximum(1.0, duration), devices, share, home, batch, serves, turn)
+    return Arrivals(submitted, np.maximum(1.0, duration), devices, share, home, batch, serves, threshold)
 
 
 def _count(work: float, seconds: float, device_seconds: float) -> int:
@@ -539,8 +536,8 @@ def _picked(draws: Floats, shares: Floats) -> NDArray[np.intp]:
     return places
 
 
-def _stretches(seconds: float, until: float) -> list[tuple[float, float]]:
-    """Begin and end of each stretch over which the load is counted; the last one may reach beyond the end."""
+def _load_spans(seconds: float, until: float) -> list[tuple[float, float]]:
+    """Begin and end of each span over which the load is counted; the last one may reach beyond the end."""
     return [(place * seconds, (place + 1) * seconds) for place in range(ceil(until / seconds))]
 
 
@@ -557,30 +554,30 @@ def _present(arrivals: Arrivals, seconds: float) -> Arrivals:
 
 
 def _up_to(
-    targets: Sequence[float], stretches: Sequence[tuple[float, float]], candidates: Callable[[float], Arrivals]
+    targets: Sequence[float], spans: Sequence[tuple[float, float]], candidates: Callable[[float], Arrivals]
 ) -> Arrivals:
-    """Candidates until each stretch has its target in device seconds; they are drawn for twice of it, then for more."""
+    """Candidates until each span has its target in device seconds; they are drawn for twice of it, then for more."""
     for doubling in range(1, MOST_DOUBLINGS):
-        cut = _cut(candidates(2.0**doubling), targets, stretches)
+        cut = _cut(candidates(2.0**doubling), targets, spans)
         if cut is not None:
             return cut
-    seconds = stretches[0][1]
+    seconds = spans[0][1]
     raise NotEnoughJobs(f"no jobs add up to the load within {seconds:.0f} s; take a longer scenario or another seed")
 
 
-def _cut(arrivals: Arrivals, targets: Sequence[float], stretches: Sequence[tuple[float, float]]) -> Arrivals | None:
-    """Those whose turn comes before the target is reached, the last one in or out as is nearer; none if it is not."""
-    order = np.argsort(arrivals.turn, kind="stable")
+def _cut(arrivals: Arrivals, targets: Sequence[float], spans: Sequence[tuple[float, float]]) -> Arrivals | None:
+    """Those up to the threshold that reaches the target, the last one in or out as is nearer; none if it is not."""
+    order = np.argsort(arrivals.threshold, kind="stable")
     joined_ = np.zeros(len(order), dtype=np.bool_)
-    # what comes before the first stretch or after the last belongs to these
-    number = np.searchsorted([since for since, _ in stretches[1:]], arrivals.submitted[order], side="right")
-    for place, (target, (since, until)) in enumerate(zip(targets, stretches, strict=True)):
-        held = within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since)
+    # what comes before the first span or after the last belongs to these
+    number = np.searchsorted([since for since, _ in spans[1:]], arrivals.submitted[order], side="right")
+    for place, (target, (since, until)) in enumerate(zip(targets, spans, strict=True)):
+        device_seconds = within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since)
         members = order[number == place]
-        before = float(held[joined_].sum())
+        before = float(device_seconds[joined_].sum())
         if before >= target:
             continue
-        reached = before + np.cumsum(held[members])
+        reached = before + np.cumsum(device_seconds[members])
         count = int(np.searchsorted(reached, target))
         if count == len(members):
             return None
@@ -764,12 +761,12 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
         busy.tolist(),
         strict=True,
     )
-    made = []
+    rows = []
     for number, (form, submitted, home_number, whose, first, due, requested, reads, says, work, share) in enumerate(
         columns
     ):
         home = homes[home_number].site.name
-        made.append(
+        rows.append(
             Job(
                 name=f"job-{number:06d}",
                 kind=form.kind,
@@ -792,7 +789,7 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
                 splits=form.splits,
             )
         )
-    return tuple(made)
+    return tuple(rows)
 
 
 def kinds(arrivals: Arrivals, draws: Floats) -> list[JobKind]:
@@ -815,11 +812,11 @@ def data_sets(
     spread = SPREAD * normal(stream(seed, "data sizes"), count).astype(np.float64)
     size = np.rint(MEDIAN * growth(POWER * logarithm(arrivals.devices) + spread)).tolist()
     again, back, local, where, fixed = stream(seed, "data").random((5, count)).tolist()
-    rooms = [sum(pool.devices for pool in home.site.pools) for home in homes]
+    capacities = [sum(pool.devices for pool in home.site.pools) for home in homes]
     sites = [home.site.name for home in homes]
     elsewhere = [[place for place in range(len(homes)) if place != home] for home in range(len(homes))]
     reuse, locality, pins = family.reuse, family.locality, family.pinned
-    names, made = [], dict[str, Dataset]()
+    names, datasets = [], dict[str, Dataset]()
     read: list[list[Dataset]] = [[] for _ in homes]
     least = dict[str, int]()
     for job, (home, devices) in enumerate(zip(arrivals.home.tolist(), arrivals.devices.tolist(), strict=True)):
@@ -831,13 +828,15 @@ def data_sets(
                 continue
         others = elsewhere[home]
         place = home if local[job] < locality or not others else others[int(where[job] * len(others))]
-        name = f"data-{len(made):06d}"
-        made[name] = Dataset(name, size[job], (sites[place],), pinned=fixed[job] < pins and devices <= rooms[place])
-        least[name] = rooms[place]
-        recent.append(made[name])
+        name = f"data-{len(datasets):06d}"
+        datasets[name] = Dataset(
+            name, size[job], (sites[place],), pinned=fixed[job] < pins and devices <= capacities[place]
+        )
+        least[name] = capacities[place]
+        recent.append(datasets[name])
         del recent[:-RECENT]
         names.append(name)
-    return tuple(names), made
+    return tuple(names), datasets
 
 
 @dataclass(frozen=True, slots=True)
@@ -890,12 +889,12 @@ def draw(
     chosen = family_of(family)
     places, arrivals = arrive(chosen, topology_sites, load, seconds, seed, source, until, devices, data)
     names, sets = data_sets(arrivals, places, chosen, seed)
-    made = jobs(arrivals, places, names, chosen, seed)
+    job_list = jobs(arrivals, places, names, chosen, seed)
     if devices is not None:
-        made = _in_memory(made, topology_sites, devices, sets)
+        job_list = _in_memory(job_list, topology_sites, devices, sets)
     if chosen.giant:
-        made = _of_giant(made, topology_sites)
-    return Workload(made, MappingProxyType(sets))
+        job_list = _of_giant(job_list, topology_sites)
+    return Workload(job_list, MappingProxyType(sets))
 
 
 def arrive(
@@ -953,8 +952,8 @@ def _tenants(draws: Floats) -> NDArray[np.intp]:
 def _forms(
     arrivals: Arrivals, of_kind: Sequence[JobKind], homes: Sequence[Home], drawn: Draws, busy: Floats, family: Family
 ) -> Iterator[Form]:
-    rooms = np.array([sum(pool.devices for pool in home.site.pools) for home in homes])[arrivals.home]
-    elastic = (drawn.elastic >= 1.0 - family.elastic) | (arrivals.devices > rooms)
+    capacities = np.array([sum(pool.devices for pool in home.site.pools) for home in homes])[arrivals.home]
+    elastic = (drawn.elastic >= 1.0 - family.elastic) | (arrivals.devices > capacities)
     columns = (arrivals.devices.astype(np.intp), drawn.model, elastic, busy * arrivals.devices)
     rows = zip(of_kind, *(column.tolist() for column in columns), strict=True)
     return (_form(*row) for row in rows)
@@ -968,13 +967,13 @@ def _form(kind: JobKind, devices: int, model: float, elastic: bool, busy: float)
     minimum, maximum = (-(-devices // FEWER), MORE * devices) if elastic and devices > 1 else (devices, devices)
     if kind is JobKind.TRAINING:
         network = _one(NETWORKS, model)
-        made = conventional(network, devices, busy)
-        return Form(kind, minimum, maximum, network.memory, made, network.fixed / devices, OTHER_SPLITS)
+        job_model = conventional(network, devices, busy)
+        return Form(kind, minimum, maximum, network.memory, job_model, network.fixed / devices, OTHER_SPLITS)
     shape = _one(fitting(devices), model)
     memory = WORKING + STATE * shape.parameters / minimum
     tokens = shape.tokens if kind is JobKind.PRETRAINING else TUNING_TOKENS
-    made = language_model(shape, tokens, busy)
-    return Form(kind, minimum, maximum, memory, made, EXPOSED / devices, LANGUAGE_SPLITS)
+    job_model = language_model(shape, tokens, busy)
+    return Form(kind, minimum, maximum, memory, job_model, EXPOSED / devices, LANGUAGE_SPLITS)
 
 
 def _one(choices: Sequence[_Choice], draw: float) -> _Choice:
@@ -989,7 +988,7 @@ def _speed(device: str, devices: Mapping[str, DeviceType] | None) -> float:
 
 
 def _in_memory(
-    made: tuple[Job, ...], sites: Sequence[Site], devices: Mapping[str, DeviceType], sets: Mapping[str, Dataset]
+    job_list: tuple[Job, ...], sites: Sequence[Site], devices: Mapping[str, DeviceType], sets: Mapping[str, Dataset]
 ) -> tuple[Job, ...]:
     """Jobs that need no more memory than devices of their home have, and of where their data is pinned.
 
@@ -1001,14 +1000,14 @@ def _in_memory(
     def memory(site: str, wanted: int) -> float:
         return _memory(named[site], wanted, devices)
 
-    kept = []
-    for job in made:
+    rows = []
+    for job in job_list:
         reads = sets[job.data]
         most = MAX_MEMORY_SHARE * memory(job.home, job.requested)
         if reads.pinned:
             most = min(most, *(MAX_MEMORY_SHARE * memory(site, job.requested) for site in reads.sites))
-        kept.append(dataclasses.replace(job, memory=most) if job.memory > most else job)
-    return tuple(kept)
+        rows.append(dataclasses.replace(job, memory=most) if job.memory > most else job)
+    return tuple(rows)
 
 
 def _memory(site: Site, wanted: int, devices: Mapping[str, DeviceType]) -> float:
@@ -1028,14 +1027,14 @@ def _with_giant(arrivals: Arrivals, homes: Sequence[Home], seconds: float) -> Ar
     return inserted(arrivals, seconds / 4, GIANT_SECONDS, float(int(GIANT_ASKS * total)), largest)
 
 
-def _of_giant(made: tuple[Job, ...], sites: Sequence[Site]) -> tuple[Job, ...]:
+def _of_giant(job_list: tuple[Job, ...], sites: Sequence[Site]) -> tuple[Job, ...]:
     """The giant does with less than it asks for, yet not with what any one domain has."""
     total = _devices(sites)
     return tuple(
         dataclasses.replace(job, minimum=int(GIANT_NEEDS * total), maximum=job.requested, splits=tuple(Split))
         if job.requested == int(GIANT_ASKS * total)
         else job
-        for job in made
+        for job in job_list
     )
 
 

@@ -5,7 +5,7 @@ nothing here runs in a scenario.
 
 1. **Fit.** A batch is a run of jobs of one size in one cluster, each submitted within ``TOGETHER`` of the one before.
    Quantiles of durations are those of the jobs of a group of sizes, of lengths those of their batches. The share of
-   active stretches is the one with which the model's mean demand over its 95th percentile comes nearest to that of the
+   active spells is the one with which the model's mean demand over its 95th percentile comes nearest to that of the
    cluster.
 2. **Comparison.** A reader, or a test, holds the one against the other by figures. Both are looked at in the same way
    and over the same time: every cluster at its measured size, for as long as the trace has jobs. The model is drawn
@@ -53,7 +53,7 @@ ENOUGH_JOBS, ENOUGH_BATCHES = 60, 40
 """From so many on a cluster has durations and lengths of its own in a group of sizes, else those of all clusters."""
 SHARES_ACTIVE = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 TRIES = 8
-"""Draws by which a share of active stretches is judged."""
+"""Draws by which a share of active spells is judged."""
 SETTLED = 20 * DAY
 """Seconds before the begin in which jobs are drawn, so that long ones stand there as they would."""
 IDLE = 1.0
@@ -76,18 +76,18 @@ FITTED = ("itp", "philly")
 
 def fit_of_trace(trace: Trace) -> Fit:
     """Parameters of a trace with clusters; those of activity are found by simulation, from one seed."""
-    kept = (trace.submitted >= trace.span[0]) & (trace.submitted < trace.span[1])
+    usual = (trace.submitted >= trace.span[0]) & (trace.submitted < trace.span[1])
     batch, gap = _batches(trace)
-    inside = np.isfinite(gap) & kept
+    inside = np.isfinite(gap) & usual
     fit = Fit(
         SOURCES[trace.name],
         float(trace.duration.max()),
         _likeness(trace, batch, np.log(trace.duration)),
         _likeness(trace, batch, np.log1p(np.where(inside, gap, np.nan))),
         _quantiles(gap[inside]),
-        _profile(trace.submitted[kept] // 3600 % 24, 24),
-        _profile(trace.submitted[kept] // DAY % 7, 7),
-        tuple(_group(trace, batch, kept, place) for place in range(len(MIN_DEVICES))),
+        _profile(trace.submitted[usual] // 3600 % 24, 24),
+        _profile(trace.submitted[usual] // DAY % 7, 7),
+        tuple(_group(trace, batch, usual, place) for place in range(len(MIN_DEVICES))),
         (),
     )
     clusters = (_cluster(trace, batch, place, fit) for place in range(len(trace.clusters)))
@@ -156,38 +156,40 @@ def figures(jobs: JobTable, since: float, until: float) -> dict[str, float]:
     within = (jobs.submitted >= since) & (jobs.submitted < until)
     submitted, duration, devices = jobs.submitted[within] - since, jobs.duration[within], jobs.devices[within]
     work = duration * devices
-    found = {"jobs a day": len(submitted) / ((until - since) / DAY)}
+    rows = {"jobs a day": len(submitted) / ((until - since) / DAY)}
     for size in SIZES:
-        found[f"share of jobs of {size} devices"] = float(np.mean(devices == size))
+        rows[f"share of jobs of {size} devices"] = float(np.mean(devices == size))
     for size in SIZES:
-        found[f"share of work in jobs of {size} devices"] = float(work[devices == size].sum() / work.sum())
+        rows[f"share of work in jobs of {size} devices"] = float(work[devices == size].sum() / work.sum())
     for share, value in zip(SHARES, np.quantile(duration, SHARES), strict=True):
-        found[f"duration, {share:.0%} (s)"] = float(value)
-    found["share of work in jobs over 2 days"] = float(work[duration > 2 * DAY].sum() / work.sum())
+        rows[f"duration, {share:.0%} (s)"] = float(value)
+    rows["share of work in jobs over 2 days"] = float(work[duration > 2 * DAY].sum() / work.sum())
     gaps = np.diff(np.sort(submitted))
-    found["seconds between jobs, variation"] = float(gaps.std() / gaps.mean())
+    rows["seconds between jobs, variation"] = float(gaps.std() / gaps.mean())
     for name, window in WINDOWS.items():
         counts = np.bincount((submitted // window).astype(np.intp))
-        found[f"submissions in {name}, variance over mean"] = float(counts.var() / counts.mean())
+        rows[f"submissions in {name}, variance over mean"] = float(counts.var() / counts.mean())
     for name in np.unique(jobs.cluster):
         of = jobs.cluster == name
         mean, p95 = mean_and_p95(jobs.submitted[of], jobs.duration[of], jobs.devices[of], since, until)
-        found[f"{name}: mean demand (devices)"] = mean
-        found[f"{name}: mean over p95"] = mean / p95 if p95 > 0 else 0.0
-    return found
+        rows[f"{name}: mean demand (devices)"] = mean
+        rows[f"{name}: mean over p95"] = mean / p95 if p95 > 0 else 0.0
+    return rows
 
 
 def measured(trace: Trace) -> dict[str, float]:
     """Figures of a trace, of the clusters that are worth a domain."""
     names = np.array(trace.clusters)[trace.cluster]
-    kept = np.isin(names, [cluster.name for cluster in parameters()[0][trace.name].clusters])
-    return figures(JobTable(trace.submitted[kept], trace.duration[kept], trace.devices[kept], names[kept]), *trace.span)
+    members = np.isin(names, [cluster.name for cluster in parameters()[0][trace.name].clusters])
+    return figures(
+        JobTable(trace.submitted[members], trace.duration[members], trace.devices[members], names[members]), *trace.span
+    )
 
 
 def modelled(name: str) -> dict[str, float]:
     """Figures of the model that was fitted to a trace, over the same time."""
     fit, seconds = parameters()[0][name], SPANS[name][1] - SPANS[name][0]
-    found = []
+    draws = []
     for attempt in range(DRAWS):
         parts = [
             draw_cluster(fit, cluster, (-SETTLED, seconds), stream(f"comparison {attempt}", cluster.name))
@@ -200,8 +202,8 @@ def modelled(name: str) -> dict[str, float]:
             np.concatenate([part.devices for part in parts]),
             np.concatenate(names),
         )
-        found.append(figures(jobs, 0.0, seconds))
-    return {key: float(np.median([draw[key] for draw in found])) for key in found[0]}
+        draws.append(figures(jobs, 0.0, seconds))
+    return {key: float(np.median([draw[key] for draw in draws])) for key in draws[0]}
 
 
 def comparison_text(traces: dict[str, Trace]) -> str:
@@ -227,10 +229,10 @@ def shipped_comparison() -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def _group(
-    trace: Trace, batch: NDArray[np.intp], kept: NDArray[np.bool_], place: int, usual: Group | None = None
+    trace: Trace, batch: NDArray[np.intp], chosen: NDArray[np.bool_], place: int, usual: Group | None = None
 ) -> Group:
     """Quantiles of a group of sizes over some jobs, or the usual ones where they are too few."""
-    members = kept & (np.searchsorted(MIN_DEVICES, trace.devices, side="right") - 1 == place)
+    members = chosen & (np.searchsorted(MIN_DEVICES, trace.devices, side="right") - 1 == place)
     counts = np.bincount(batch[members])
     lengths = counts[counts > 0].astype(np.float64)
     return Group(
@@ -244,7 +246,7 @@ def _group(
 
 def _utilisation(data: Path, clusters: tuple[str, ...]) -> tuple[float, ...]:
     """Mean over clusters of the quantiles of GPU utilisation, as a share."""
-    found = []
+    curves = []
     with gzip.open(data / "utilization" / "acme_cdf.csv.gz", "rt", encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if row["metric"].endswith("GPU utilisation (%)")]
     for cluster in clusters:
@@ -255,8 +257,8 @@ def _utilisation(data: Path, clusters: tuple[str, ...]) -> tuple[float, ...]:
         ]
         below, values = np.array(curve).T
         idle = float(below[values <= IDLE].max())
-        found.append(np.interp(idle + (100 - idle) * np.array(LEVELS), below, values))
-    return _rising(np.mean(found, axis=0) / 100)
+        curves.append(np.interp(idle + (100 - idle) * np.array(LEVELS), below, values))
+    return _rising(np.mean(curves, axis=0) / 100)
 
 
 def _batches(trace: Trace) -> tuple[NDArray[np.intp], Floats]:
@@ -338,10 +340,10 @@ def main(arguments: list[str]) -> int:
 
 def fitted_text(data: Path) -> str:
     """Text of the file of parameters."""
-    found: dict[str, Any] = {name: members(fit_of_trace(read(name, data))) for name in FITTED}
-    found["serving"] = fit_of_serving(read("openb", data))
-    found["used"] = fit_of_use(data)
-    return "{\n" + ",\n".join(f" {json.dumps(name)}: {_part(of)}" for name, of in found.items()) + "\n}\n"
+    parts: dict[str, Any] = {name: members(fit_of_trace(read(name, data))) for name in FITTED}
+    parts["serving"] = fit_of_serving(read("openb", data))
+    parts["used"] = fit_of_use(data)
+    return "{\n" + ",\n".join(f" {json.dumps(name)}: {_part(of)}" for name, of in parts.items()) + "\n}\n"
 
 
 def _part(members: dict[str, Any]) -> str:

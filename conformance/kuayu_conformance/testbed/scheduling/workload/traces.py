@@ -42,13 +42,13 @@ STEP = 600.0
 """Seconds over which demand is averaged before a percentile is taken."""
 LEVELS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 """Shares of jobs, or of batches, below the quantiles that are kept."""
-STRETCH = 2 * DAY
+SPELL = 2 * DAY
 """Seconds for which a cluster stays active or quiet."""
 HOUR = 3600.0
 NEAR = 0.05
 """How far, in shares of all jobs, durations and gaps of a batch lie from those that are its own."""
 NOBODY = 1e-9
-"""Share of active stretches below which nobody ever submits; a skewed family may leave a domain none."""
+"""Share of active spells below which nobody ever submits; a skewed family may leave a domain none."""
 _MIDDLES = 4096
 
 
@@ -111,8 +111,8 @@ def read(name: str, data: Path | None = None) -> Trace:
 
 def within(submitted: Floats, duration: Floats, devices: Floats, seconds: float) -> Floats:
     """Device seconds of each job that fall between nought and so many seconds."""
-    held: Floats = devices * np.maximum(0.0, np.minimum(submitted + duration, seconds) - np.maximum(submitted, 0.0))
-    return held
+    lasting: Floats = np.maximum(0.0, np.minimum(submitted + duration, seconds) - np.maximum(submitted, 0.0))
+    return devices * lasting
 
 
 def over_time(submitted: Floats, duration: Floats, devices: Floats, since: float, until: float) -> Floats:
@@ -123,8 +123,8 @@ def over_time(submitted: Floats, duration: Floats, devices: Floats, since: float
     times = np.concatenate((submitted, submitted + duration))
     order = np.argsort(times, kind="stable")
     times = times[order]
-    held = np.cumsum(np.concatenate((devices, -devices))[order])
-    area = np.concatenate(([0.0], np.cumsum(held[:-1] * np.diff(times))))
+    in_use = np.cumsum(np.concatenate((devices, -devices))[order])
+    area = np.concatenate(([0.0], np.cumsum(in_use[:-1] * np.diff(times))))
     mean: Floats = np.diff(np.interp(edges, times, area)) / STEP
     return mean
 
@@ -133,8 +133,8 @@ def mean_and_p95(
     submitted: Floats, duration: Floats, devices: Floats, since: float, until: float
 ) -> tuple[float, float]:
     """Mean and 95th percentile of the devices held; the latter is how large a domain is in the reference skew."""
-    held = over_time(submitted, duration, devices, since, until)
-    return float(held.mean()), float(np.percentile(held, 95))
+    demand = over_time(submitted, duration, devices, since, until)
+    return float(demand.mean()), float(np.percentile(demand, 95))
 
 
 @cache
@@ -203,7 +203,7 @@ class Cluster:
         ratio: Mean of these over the percentile.
         batches: Batches a day.
         sizes: Devices of the jobs of a batch, and the share of such batches.
-        active: Share of stretches in which anybody submits.
+        active: Share of spells in which anybody submits.
         groups: Its own durations and lengths by group of sizes, those of all clusters where it has too few.
     """
 
@@ -312,7 +312,7 @@ def forget() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class ClusterJobs:
     """Jobs of one cluster, in arrays by job.
 
     Attributes:
@@ -320,15 +320,15 @@ class Drawn:
         duration: Seconds on the devices that were asked for.
         devices: How many were asked for.
         batch: Number of its batch.
-        turn: Factor of the cluster's size from which on the job is there. The one of length ``l`` has its ``k``-th job
-            from ``(k - v) / l`` on, with one fraction ``v`` a batch: twice the size is batches twice as long.
+        threshold: Factor of the cluster's size from which on the job is there. The one of length ``l`` has its ``k``-th
+            job from ``(k - v) / l`` on, with one fraction ``v`` a batch: twice the size is batches twice as long.
     """
 
     submitted: Floats
     duration: Floats
     devices: Floats
     batch: NDArray[np.intp]
-    turn: Floats
+    threshold: Floats
 
 
 def draw_cluster(
@@ -340,7 +340,7 @@ def draw_cluster(
     scale: float = 1.0,
     most: float = 1.0,
     burst: float = 1.0,
-) -> Drawn:
+) -> ClusterJobs:
     """Jobs that a cluster submits in some span of seconds.
 
     Args:
@@ -349,7 +349,7 @@ def draw_cluster(
         span: Seconds of the begin and of the end; nought is midnight at the begin of a week.
         chance: What it is drawn from.
         scale: Its size over that of the measured one; the jobs of longer batches come the closer.
-        most: Largest ``turn`` that is drawn, over the scale.
+        most: Largest ``threshold`` that is drawn, over the scale.
         burst: How many times as long batches are, and as rare.
     """
     starts = _starts(fit, cluster, span, chance, burst)
@@ -370,8 +370,8 @@ def draw_cluster(
     quantiles = _near(level[batch], fit.alike, chance)
     logs = _by_group(quantiles, groups[batch], [group.durations for group in cluster.groups])
     duration = np.clip(growth(logs), 1.0, fit.longest)
-    turn = (rank + 1 - own[batch]) / length[batch]
-    return Drawn(submitted, duration, devices[batch].astype(np.float64), batch, turn)
+    threshold = (rank + 1 - own[batch]) / length[batch]
+    return ClusterJobs(submitted, duration, devices[batch].astype(np.float64), batch, threshold)
 
 
 def _table() -> dict[str, Any]:
@@ -422,10 +422,10 @@ def _starts(fit: Fit, cluster: Cluster, span: tuple[float, float], chance: np.ra
     """When batches begin: so many as the rate adds up to, each by the share of it that has passed."""
     hours = np.arange(int((span[1] - span[0]) / HOUR) + 1)
     hour_numbers = np.floor(span[0] / HOUR).astype(np.intp) + hours
-    stretch = (hour_numbers * HOUR // STRETCH).astype(np.intp) - int(span[0] // STRETCH)
-    active = chance.random(int(stretch[-1]) + 1) < cluster.active
+    spell = (hour_numbers * HOUR // SPELL).astype(np.intp) - int(span[0] // SPELL)
+    active = chance.random(int(spell[-1]) + 1) < cluster.active
     usual = np.array(fit.hours)[hour_numbers % 24] * np.array(fit.days)[(hour_numbers // 24) % 7]
-    rate = cluster.batches / 24 / burst / max(cluster.active, NOBODY) * usual * active[stretch]
+    rate = cluster.batches / 24 / burst / max(cluster.active, NOBODY) * usual * active[spell]
     passed = np.concatenate(([0.0], np.cumsum(rate)))
     count = int(np.floor(passed[-1] + chance.random()))
     if count == 0 or passed[-1] == 0.0:

@@ -34,10 +34,10 @@ SHOW = """
 import numpy as np
 from kuayu_conformance.testbed.scheduling.topology import build
 topology = build("collapse", 64, "elsewhere")
-print(topology.sites, topology.wires, topology.devices)
-wires = np.arange(len(topology.wires))
+print(topology.sites, topology.links, topology.devices)
+links = np.arange(len(topology.links))
 for at in range(0, 3_000_000, 100_000):
-    print(topology.weather.factor(wires, at).tolist(), topology.weather.until(wires, at).tolist())
+    print(topology.variation.factor(links, at).tolist(), topology.variation.until(links, at).tolist())
 """
 
 
@@ -202,9 +202,9 @@ def test_every_assumption_changes_something(name: str) -> None:
 
     def seen(family: str, values: dict[str, float]) -> list[object]:
         topology = build(family, 16, "here", assumed=values)
-        wires = np.arange(len(topology.wires))
-        weather = [topology.weather.factor(wires, at).tolist() for at in range(0, 2_000_000, 40_000)]
-        return [topology.sites, topology.wires, topology.devices, weather, topology.weather.price(0.0)]
+        links = np.arange(len(topology.links))
+        variation = [topology.variation.factor(links, at).tolist() for at in range(0, 2_000_000, 40_000)]
+        return [topology.sites, topology.links, topology.devices, variation, topology.variation.price(0.0)]
 
     assert any(seen(family, low) != seen(family, high) for family in ("east-west", "collapse"))
 
@@ -212,5 +212,5 @@ def test_every_assumption_changes_something(name: str) -> None:
 def test_a_topology_travels_between_processes() -> None:
     topology = build("reference", 5, "here")
     there = pickle.loads(pickle.dumps(topology))  # noqa: S301 - our own bytes
-    assert (there.sites, there.wires, there.devices) == (topology.sites, topology.wires, topology.devices)
-    assert there.weather.factor(np.arange(20), 1e6).tolist() == topology.weather.factor(np.arange(20), 1e6).tolist()
+    assert (there.sites, there.links, there.devices) == (topology.sites, topology.links, topology.devices)
+    assert there.variation.factor(np.arange(20), 1e6).tolist() == topology.variation.factor(np.arange(20), 1e6).tolist()
