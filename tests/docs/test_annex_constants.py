@@ -89,7 +89,7 @@ SENTENCES = {
     "by device": f"In {100 * sparse.BY_DEVICE:g} % of the subjects",
     "patterns": "with weights " + listed([weight for _, weight in sparse.PATTERNS.values()], "and"),
     "waiting": f"{sparse.WAITING:g} of the power above rest",
-    "troubles": "Weights are " + listed([trouble.weight for trouble in sparse.TROUBLES.values()], "and"),
+    "troubles": "Weights are " + listed([fault.weight for fault in sparse.INJECTED_FAULTS.values()], "and"),
     "families of nodes": f"{listed(sparse.FAMILY.tolist(), 'or')} nodes",
     "grace": f"{sparse.GRACE:g} s and two samples or pages",
     "guide": f"send {sparse.GUIDE[0].split('_')[1]} 0.93 and power 68.5 W",

@@ -37,29 +37,38 @@ from kuayu_conformance.testbed.scheduling.baselines.greedy import advantages
 from kuayu_conformance.testbed.scheduling.core import jobs
 from kuayu_conformance.testbed.scheduling.core.candidates import (
     PERIOD,
+    add_candidate,
     add_member,
-    add_way,
     admits,
     all_seconds_of,
     anywhere,
+    at_home,
     earliest,
     expected,
     fits,
     give,
+    has_space_for_candidates,
     left_of,
     may_admit,
     order,
     prepare,
     reserve,
-    room_for_ways,
-    seat,
     seconds_of,
     staging,
     usable,
     work_left,
 )
 from kuayu_conformance.testbed.scheduling.core.jobs import held_copy, lasts, terms
-from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, INF, NONE, WAY, Desk, Numbers, State, desk_handle
+from kuayu_conformance.testbed.scheduling.core.layout import (
+    CANDIDATE,
+    COUNTS,
+    INF,
+    NONE,
+    Numbers,
+    State,
+    Workspace,
+    workspace_handle,
+)
 from kuayu_conformance.testbed.scheduling.core.network import factor_seconds, share
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology
 from kuayu_conformance.testbed.scheduling.engine.state import Places
@@ -90,23 +99,31 @@ RULES: Mapping[type, int] = {
 
 
 @njit(cache=True)
-def decide_at_home(w: State, d: Desk, backfill):
-    """B0, or B1 with backfill: start who is first in its domain, until one does not fit; False if room is short."""
+def decide_at_home(w: State, d: Workspace, backfill):
+    """B0, or B1 with backfill: start who is first in its domain, until one does not fit; False if space is short."""
     now = w.clock[0].now
     prepare(w, d)
     # arrays of a handle are counted each time that they are asked for, so that loops over jobs ask beforehand
     records, pools, rates, pending = w.jobs, w.pools, w.rates, w.pending
-    way_begin, seats, line, last, after, flags, free = d.way_begin, d.seat, d.line, d.last, d.next, d.flags, d.free
+    candidate_begin, queue_sites, line, last, after, flags, free = (
+        d.candidate_begin,
+        d.queue_site,
+        d.line,
+        d.last,
+        d.next,
+        d.flags,
+        d.free,
+    )
     waiting = 0
     for site in range(w.sites.size):
         last[site] = NOBODY
     for place in range(w.clock[0].pending):
         job = pending[place]
-        if way_begin[job] == NONE:
-            if not room_for_ways(w, d):
+        if candidate_begin[job] == NONE:
+            if not has_space_for_candidates(w, d):
                 return False
-            seat(w, d, job)
-        site = seats[job]
+            at_home(w, d, job)
+        site = queue_sites[job]
         if last[site] != NOBODY:
             after[job] = NONE
             if last[site] == NONE:
@@ -114,7 +131,7 @@ def decide_at_home(w: State, d: Desk, backfill):
             else:
                 after[last[site]] = job
             last[site] = job
-        elif d.way_count[job] and not start_at_home(w, d, job):
+        elif d.candidate_count[job] and not start_at_home(w, d, job):
             last[site], line[site] = NONE, NONE
             d.sites[waiting] = site
             waiting += 1
@@ -150,46 +167,46 @@ def decide_at_home(w: State, d: Desk, backfill):
 
 
 @njit(cache=True)
-def start_at_home(w: State, d: Desk, job):
-    """Start a job in the best way in which it fits; whether there is one."""
-    begin, count, now = d.way_begin[job], d.way_count[job], w.clock[0].now
+def start_at_home(w: State, d: Workspace, job):
+    """Start a job as the best candidate that fits; whether there is one."""
+    begin, count, now = d.candidate_begin[job], d.candidate_count[job], w.clock[0].now
     fitting = 0
-    for way in range(begin, begin + count):
-        if fits(d, way):
-            took = seconds_of(w, d, job, way)
+    for candidate in range(begin, begin + count):
+        if fits(d, candidate):
+            took = seconds_of(w, d, job, candidate)
             place = fitting
             while place > 0 and d.scores[place - 1] > took:
                 d.scores[place], w.scratch[0, place] = d.scores[place - 1], w.scratch[0, place - 1]
                 place -= 1
-            d.scores[place], w.scratch[0, place] = took, way
+            d.scores[place], w.scratch[0, place] = took, candidate
             fitting += 1
     for place in range(fitting):
-        took, way = d.scores[place], w.scratch[0, place]
-        if took < INF and admits(d, way, now + took):
-            order(w, d, job, way, now + took)
+        took, candidate = d.scores[place], w.scratch[0, place]
+        if took < INF and admits(d, candidate, now + took):
+            order(w, d, job, candidate, now + took)
             return True
     return False
 
 
 @njit(cache=True)
-def awaited(w: State, d: Desk, job):
-    """The way in which a job that waits is expected to finish first."""
-    begin, best = d.way_begin[job], INF
-    found = begin
-    if d.way_count[job] > 1:
-        for way in range(begin, begin + d.way_count[job]):
-            when = earliest(w, d, way) + seconds_of(w, d, job, way)
+def awaited(w: State, d: Workspace, job):
+    """The candidate with which a job that waits is expected to finish first."""
+    begin, best = d.candidate_begin[job], INF
+    chosen = begin
+    if d.candidate_count[job] > 1:
+        for candidate in range(begin, begin + d.candidate_count[job]):
+            when = earliest(w, d, candidate) + seconds_of(w, d, job, candidate)
             if when < best:
-                best, found = when, way
-    return found
+                best, chosen = when, candidate
+    return chosen
 
 
 # B2 -------------------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
-def decide_to_admit(w: State, d: Desk):
-    """B2: each job to the first domain with room, and who does not fit blocks nobody; False if room is short."""
+def decide_to_admit(w: State, d: Workspace):
+    """B2: each job to the first domain that can, and who does not fit blocks nobody; False if space is short."""
     prepare(w, d)
     most, biggest = most_free(d), 0
     for pool in range(w.pools.size):
@@ -201,38 +218,38 @@ def decide_to_admit(w: State, d: Desk):
         job = pending[place]
         if min(records[job].requested, biggest) > most:
             continue
-        if d.way_begin[job] == NONE:
-            if not room_for_ways(w, d):
+        if d.candidate_begin[job] == NONE:
+            if not has_space_for_candidates(w, d):
                 return False
             offers(w, d, job)
-        for way in range(d.way_begin[job], d.way_begin[job] + d.way_count[job]):
-            if fits(d, way):
-                give(d, job, way)
+        for candidate in range(d.candidate_begin[job], d.candidate_begin[job] + d.candidate_count[job]):
+            if fits(d, candidate):
+                give(d, job, candidate)
                 most = most_free(d)
                 break
     return True
 
 
 @njit(cache=True)
-def offers(w: State, d: Desk, job):
-    """Find the ways of a job in the order in which pools are asked: those that hold it, else each as large as it is."""
+def offers(w: State, d: Workspace, job):
+    """Find the candidates of a job in the order of asking pools: those that hold it, else each as large as it is."""
     j, c = w.jobs[job], d.counts[0]
-    d.way_begin[job], d.way_count[job] = c.ways, 0
+    d.candidate_begin[job], d.candidate_count[job] = c.candidates, 0
     enough = False
     for pool in range(w.pools.size):
         enough |= w.pools[pool].devices >= j.requested and usable(w, job, pool)
     for step in range(w.sites.size):
-        site = (d.seat[job] + step) % w.sites.size
+        site = (d.queue_site[job] + step) % w.sites.size
         for spot in range(d.site_begin[site], d.site_begin[site + 1]):
             pool = d.site_pools[spot]
             size = w.pools[pool].devices
             if size >= (j.requested if enough else j.minimum) and usable(w, job, pool):
-                add_member(d, add_way(d), pool, j.requested if enough else size)
-                d.way_count[job] += 1
+                add_member(d, add_candidate(d), pool, j.requested if enough else size)
+                d.candidate_count[job] += 1
 
 
 @njit(cache=True)
-def most_free(d: Desk):
+def most_free(d: Workspace):
     """Devices that are free in the pool that has most."""
     most = 0
     for free in d.free:
@@ -244,8 +261,8 @@ def most_free(d: Desk):
 
 
 @njit(cache=True)
-def decide_anywhere(w: State, d: Desk, rules):
-    """Each job where its score is least, with backfill; False if room is short."""
+def decide_anywhere(w: State, d: Workspace, rules):
+    """Each job where its score is least, with backfill; False if space is short."""
     prepare(w, d)
     if rules == WEIGHED:
         look_ahead(w, d)
@@ -260,13 +277,13 @@ def decide_anywhere(w: State, d: Desk, rules):
         if waits(w, d, job, best):
             break
         if best != NONE:
-            order(w, d, job, d.way_begin[job] + best, d.finish[best])
-    candidates = d.next[: find_candidates(w, d, place)]
+            order(w, d, job, d.candidate_begin[job] + best, d.finish[best])
+    startable = d.next[: find_startable(w, d, place)]
     if rules == PLANNED:
-        candidates = candidates[np.argsort(-d.value[candidates], kind="mergesort")]
-    for job in candidates:
-        if d.way_begin[job] == NONE:
-            if not room_for_ways(w, d):
+        startable = startable[np.argsort(-d.value[startable], kind="mergesort")]
+    for job in startable:
+        if d.candidate_begin[job] == NONE:
+            if not has_space_for_candidates(w, d):
                 return False
             anywhere(w, d, job)
         if not fits_somewhere(d, job):
@@ -275,65 +292,65 @@ def decide_anywhere(w: State, d: Desk, rules):
         find_scores(w, d, job, rules)
         best = best_now(d, job)
         if best != NONE and not (rules == WEIGHED and rather_waits(w, d, job, best)):
-            order(w, d, job, d.way_begin[job] + best, d.finish[best])
+            order(w, d, job, d.candidate_begin[job] + best, d.finish[best])
     return True
 
 
 @njit(cache=True)
-def find_scores(w: State, d: Desk, job, rules):
-    """What a job goes by in each of its ways, into ``scores``; when it would be finished stands in ``finish``."""
+def find_scores(w: State, d: Workspace, job, rules):
+    """What a job goes by with each candidate, into ``scores``; when it would be finished stands in ``finish``."""
     if rules == WEIGHED:
         weighed_scores(w, d, job)
     elif rules == PLANNED:
         planned_scores(d, job)
     else:
-        for place in range(d.way_count[job]):
+        for place in range(d.candidate_count[job]):
             d.scores[place] = d.finish[place]
 
 
 @njit(cache=True)
-def find_ends(w: State, d: Desk, job):
-    """When a job would be finished in each of its ways, into ``finish``; false if room for its ways is short."""
-    if d.way_begin[job] == NONE:
-        if not room_for_ways(w, d):
+def find_ends(w: State, d: Workspace, job):
+    """When a job would be finished with each candidate, into ``finish``; false if space for these is short."""
+    if d.candidate_begin[job] == NONE:
+        if not has_space_for_candidates(w, d):
             return False
         anywhere(w, d, job)
-    for place in range(d.way_count[job]):
-        d.finish[place] = w.clock[0].now + all_seconds_of(w, d, job, d.way_begin[job] + place)
+    for place in range(d.candidate_count[job]):
+        d.finish[place] = w.clock[0].now + all_seconds_of(w, d, job, d.candidate_begin[job] + place)
     return True
 
 
 @njit(cache=True)
-def best_now(d: Desk, job):
-    """Which way has the least score of those that are free; -1 if none is."""
+def best_now(d: Workspace, job):
+    """Which candidate has the least score of those that are free; -1 if none is."""
     best = NONE
-    for place in range(d.way_count[job]):
+    for place in range(d.candidate_count[job]):
         score = d.scores[place]
         better = score < INF and (best == NONE or score < d.scores[best])
-        if better and admits(d, d.way_begin[job] + place, d.finish[place]):
+        if better and admits(d, d.candidate_begin[job] + place, d.finish[place]):
             best = place
     return best
 
 
 @njit(cache=True)
-def waits(w: State, d: Desk, job, best):
+def waits(w: State, d: Workspace, job, best):
     """Whether the first job waits, for which it then has a reservation."""
     limit = INF if best == NONE else d.scores[best]
     awaited = NONE
-    for place in range(d.way_count[job]):
+    for place in range(d.candidate_count[job]):
         if d.scores[place] < limit:
-            score = earliest(w, d, d.way_begin[job] + place) - w.clock[0].now + d.scores[place]
+            score = earliest(w, d, d.candidate_begin[job] + place) - w.clock[0].now + d.scores[place]
             if score < limit:
-                limit, awaited = score, d.way_begin[job] + place
+                limit, awaited = score, d.candidate_begin[job] + place
     if awaited != NONE:
         reserve(w, d, awaited)
     return awaited != NONE
 
 
 @njit(cache=True)
-def find_candidates(w: State, d: Desk, begin):
+def find_startable(w: State, d: Workspace, begin):
     """Jobs from a place in the queue on that might start if their data were there: how many, the first of ``next``."""
-    records, pools, rates, free, found, pending = w.jobs, w.pools, w.rates, d.free, d.next, w.pending
+    records, pools, rates, free, jobs, pending = w.jobs, w.pools, w.rates, d.free, d.next, w.pending
     now, count = w.clock[0].now, 0
     biggest = most = 0
     for pool in range(pools.size):
@@ -341,25 +358,25 @@ def find_candidates(w: State, d: Desk, begin):
     for spot in range(begin, w.clock[0].pending):
         job = pending[spot]
         requested = records[job].requested
-        candidate = requested > biggest
+        startable = requested > biggest
         if requested <= most:
             left = left_of(records[job], now)
             for pool in range(pools.size):
                 rate = rates[job, pools[pool].type]
                 if requested <= free[pool] and rate > 0.0 and may_admit(d, pool, requested, now + left / rate):
-                    candidate = True
+                    startable = True
                     break
-        if candidate:
-            found[count] = job
+        if startable:
+            jobs[count] = job
             count += 1
     return count
 
 
 @njit(cache=True)
-def fits_somewhere(d: Desk, job):
-    """Whether devices are free now for one of the ways of a job."""
-    for way in range(d.way_begin[job], d.way_begin[job] + d.way_count[job]):
-        if fits(d, way):
+def fits_somewhere(d: Workspace, job):
+    """Whether devices are free now for one of the candidates of a job."""
+    for candidate in range(d.candidate_begin[job], d.candidate_begin[job] + d.candidate_count[job]):
+        if fits(d, candidate):
             return True
     return False
 
@@ -368,24 +385,24 @@ def fits_somewhere(d: Desk, job):
 
 
 @njit(cache=True)
-def weighed_scores(w: State, d: Desk, job):
-    """What a job goes by in each of its ways, into ``scores``, by when it would be finished there (``finish``)."""
+def weighed_scores(w: State, d: Workspace, job):
+    """What a job goes by with each candidate, into ``scores``, by when it would be finished there (``finish``)."""
     now = w.clock[0].now
     tariffs = d.tariffs[tariff_step(w, now)]
-    for place in range(d.way_count[job]):
-        way = d.way_begin[job] + place
-        candidate, ends = d.ways[way], d.finish[place]
+    for place in range(d.candidate_count[job]):
+        candidate = d.candidate_begin[job] + place
+        row, ends = d.candidates[candidate], d.finish[place]
         if not ends < INF:
             d.scores[place] = INF
             continue
         longest, money = -INF, 0.0
-        for member in range(candidate.begin, candidate.begin + candidate.count):
+        for member in range(row.begin, row.begin + row.count):
             site = w.pools[d.member_pools[member]].site
             longest = max(longest, staging(w, job, site, True))
             money += staging_money(w, tariffs, job, site)
-        money += exchange_money(w, d, tariffs, job, way, ends)
+        money += exchange_money(w, d, tariffs, job, candidate, ends)
         running = ends - now - longest
-        lacking = 1.0 - advantage(w, d, job, way)
+        lacking = 1.0 - advantage(w, d, job, candidate)
         d.scores[place] = ends + d.weights[1] * running * lacking + d.weights[0] * money
 
 
@@ -419,34 +436,34 @@ def staging_money(w: State, tariffs, job, site):
 
 
 @njit(cache=True)
-def exchange_money(w: State, d: Desk, tariffs, job, way, ends):
+def exchange_money(w: State, d: Workspace, tariffs, job, candidate, ends):
     """Money for what domains exchange until the end."""
-    candidate, now, j = d.ways[way], w.clock[0].now, w.jobs[job]
-    if candidate.count == 1:
+    row, now, j = d.candidates[candidate], w.clock[0].now, w.jobs[job]
+    if row.count == 1:
         return 0.0
-    pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
+    pools, devices = d.member_pools[row.begin :], d.member_devices[row.begin :]
     _, _, whole, bits, latency, hidden, sent = terms(
-        w, job, j.known_used, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
+        w, job, j.known_used, pools, devices, row.count, row.split, row.period, row.penalty
     )
     spare, granted = hidden - latency, INF
     wish = bits / spare if spare > 0.0 else INF
-    for place in range(candidate.count):
-        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % candidate.count]].site
+    for place in range(row.count):
+        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % row.count]].site
         granted = min(granted, wish, share(w, source, target))
-    held = sent / lasts(whole, bits, latency, hidden, granted)
+    occupied = sent / lasts(whole, bits, latency, hidden, granted)
     seconds = (factor_seconds(w, ends) - factor_seconds(w, now)) / w.tariff[1, tariff_step(w, now)]
     money = 0.0
-    for place in range(candidate.count):
-        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % candidate.count]].site
-        money += held * seconds * tariffs[source, target]
+    for place in range(row.count):
+        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % row.count]].site
+        money += occupied * seconds * tariffs[source, target]
     return money
 
 
 @njit(cache=True)
-def advantage(w: State, d: Desk, job, way):
-    """Mean comparative advantage of a job over the devices of a way."""
-    candidate, total, weighed = d.ways[way], 0, 0.0
-    for place in range(candidate.begin, candidate.begin + candidate.count):
+def advantage(w: State, d: Workspace, job, candidate):
+    """Mean comparative advantage of a job over the devices of a candidate."""
+    row, total, weighed = d.candidates[candidate], 0, 0.0
+    for place in range(row.begin, row.begin + row.count):
         devices = d.member_devices[place]
         total += devices
         weighed += d.advantages[w.pools[d.member_pools[place]].type, w.jobs[job].profile] * devices
@@ -454,7 +471,7 @@ def advantage(w: State, d: Desk, job, way):
 
 
 @njit(cache=True)
-def look_ahead(w: State, d: Desk):
+def look_ahead(w: State, d: Workspace):
     """How long all devices together need for what stands before each job that waits, into ``ahead``."""
     devices = 0
     for pool in range(w.pools.size):
@@ -466,36 +483,36 @@ def look_ahead(w: State, d: Desk):
         for rate in rates[job]:
             fastest = max(fastest, rate)
         seconds = work_left(w, job) / fastest if fastest > 0.0 else 0.0
-        held = seconds * records[job].requested / devices
-        before += held
-        d.ahead[job] = before - held
+        seconds_held = seconds * records[job].requested / devices
+        before += seconds_held
+        d.ahead[job] = before - seconds_held
 
 
 @njit(cache=True)
-def rather_waits(w: State, d: Desk, job, best):
+def rather_waits(w: State, d: Workspace, job, best):
     """Whether cost that is saved is worth more than the wait and what the job takes longer then."""
     least, now = d.ahead[job], w.clock[0].now
     ends = d.finish[best]
     costs = d.scores[best] - ends
-    for place in range(d.way_count[job]):
+    for place in range(d.candidate_count[job]):
         if not d.scores[place] < INF:
             continue
         later = max(d.finish[place] - ends, 0.0)
         saved = costs - (d.scores[place] - d.finish[place]) - later
-        if saved > least and max(earliest(w, d, d.way_begin[job] + place) - now, least) < saved:
+        if saved > least and max(earliest(w, d, d.candidate_begin[job] + place) - now, least) < saved:
             return True
     return False
 
 
 @njit(cache=True)
-def idle(w: State, d: Desk):
+def idle(w: State, d: Workspace):
     """Whether all who wait have decided to, and nothing has changed: they look again later."""
     c, clock = d.counts[0], w.clock[0]
     return c.seen == clock.queue_changes + clock.changes and clock.now < c.idle_until
 
 
 @njit(cache=True)
-def rest(w: State, d: Desk):
+def rest(w: State, d: Workspace):
     """Where nothing was ordered, those who wait look again when something has changed, or later."""
     c, clock = d.counts[0], w.clock[0]
     if c.orders == 0:
@@ -506,7 +523,7 @@ def rest(w: State, d: Desk):
 
 
 @njit(cache=True)
-def plan_due(w: State, d: Desk):
+def plan_due(w: State, d: Workspace):
     """Whether jobs or devices have come or gone since the last plan, so that a new one would start somebody."""
     prepare(w, d)
     c, clock = d.counts[0], w.clock[0]
@@ -527,17 +544,17 @@ def plan_due(w: State, d: Desk):
 
 
 @njit(cache=True)
-def planned_scores(d: Desk, job):
-    """Ends of a job by its ways; those in other pools than planned come after all in that."""
+def planned_scores(d: Workspace, job):
+    """Ends of a job by its candidates; those in other pools than planned come after all in that."""
     planned = d.planned[job]
-    for place in range(d.way_count[job]):
-        first = d.member_pools[d.ways[d.way_begin[job] + place].begin]
+    for place in range(d.candidate_count[job]):
+        first = d.member_pools[d.candidates[d.candidate_begin[job] + place].begin]
         elsewhere = planned != NONE and planned != first  # noqa: PLR1714 - numba compiles no membership as quick
         d.scores[place] = d.finish[place] + (ELSEWHERE if elsewhere else 0.0)
 
 
 @njit(cache=True)
-def find_active(w: State, found):
+def find_active(w: State, jobs):
     """Jobs that wait, then those that run on what they asked for in one pool; each of a size that some pool has.
 
     Returns:
@@ -549,21 +566,21 @@ def find_active(w: State, found):
     for place in range(w.clock[0].pending):
         job = w.pending[place]
         if w.jobs[job].requested <= biggest:
-            found[count] = job
+            jobs[count] = job
             count += 1
     waiting, run = count, w.clock[0].first
     while run != NONE:
         job = w.runs[run].job
         j = w.jobs[job]
         if j.pool != NONE and j.devices == j.requested and j.requested <= biggest:
-            found[count] = job
+            jobs[count] = job
             count += 1
         run = w.runs[run].after
     return waiting, count
 
 
 @njit(cache=True)
-def find_goodput(w: State, d: Desk, jobs, shortest, goodput):
+def find_goodput(w: State, d: Workspace, jobs, shortest, goodput):
     """Goodput of jobs by pool over the best of each, and the seconds that it takes with that, into (n, P) and (n,)."""
     now, sites, pools = w.clock[0].now, w.sites.size, w.pools
     for place in range(jobs.size):
@@ -599,7 +616,7 @@ def find_goodput(w: State, d: Desk, jobs, shortest, goodput):
 
 
 @njit(cache=True)
-def play(w: State, d: Desk, rules, until, seconds):
+def play(w: State, d: Workspace, rules, until, seconds):
     """Let a baseline decide at each epoch from now until an instant, or until all jobs are finished.
 
     Returns:
@@ -616,7 +633,7 @@ def play(w: State, d: Desk, rules, until, seconds):
             if how != jobs.DUE:
                 return how
             c.due = 1
-        if jobs.short(w) or not roomy(w, d):
+        if jobs.short(w) or not has_space(w, d):
             return jobs.SHORT
         if rules == PLANNED and plan_due(w, d):
             return jobs.DUE
@@ -627,7 +644,7 @@ def play(w: State, d: Desk, rules, until, seconds):
 
 
 @njit(cache=True)
-def decide(w: State, d: Desk, rules):
+def decide(w: State, d: Workspace, rules):
     """Orders of a baseline; false if an array is too short for them."""
     if rules == WEIGHED and idle(w, d):
         d.counts[0].orders = 0
@@ -644,38 +661,34 @@ def decide(w: State, d: Desk, rules):
 
 
 @njit(cache=True)
-def obey(w: State, d: Desk):
+def obey(w: State, d: Workspace):
     """Carry out the orders of a decision, as ``engine.world.Dispatch``."""
     c = d.counts[0]
     c.decisions += 1
     for number in range(c.orders):
-        job, way = d.orders[0, number], d.orders[1, number]
-        candidate = d.ways[way]
+        job, candidate = d.orders[0, number], d.orders[1, number]
+        row = d.candidates[candidate]
         cut = full = False
-        for place in range(candidate.begin, candidate.begin + candidate.count):
+        for place in range(row.begin, row.begin + row.count):
             p = w.pools[d.member_pools[place]]
             cut |= w.sites[p.site].cut != 0
             full |= d.member_devices[place] > p.free
         if cut or full:
             c.refusals += 1
             if not cut:
-                d.refused[c.refused] = way
+                d.refused[c.refused] = candidate
                 c.refused += 1
             continue
-        pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
-        seconds, rate = expected(
-            w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
-        )
+        pools, devices = d.member_pools[row.begin :], d.member_devices[row.begin :]
+        seconds, rate = expected(w, job, pools, devices, row.count, row.split, row.period, row.penalty)
         jobs.unqueue(w, job)
-        jobs.begin(
-            w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty, seconds, rate
-        )
+        jobs.begin(w, job, pools, devices, row.count, row.split, row.period, row.penalty, seconds, rate)
     jobs.set_speeds(w)
 
 
 @njit(cache=True)
-def roomy(w: State, d: Desk):
-    """Whether a decision has room: every job that waits might start."""
+def has_space(w: State, d: Workspace):
+    """Whether a decision has space: every job that waits might start."""
     c = w.clock[0]
     free = w.runs.size - c.runs
     least = min(c.pending, total_free(w))
@@ -759,7 +772,7 @@ class CompiledBaseline:
 
     def __init__(self, policy: Policy) -> None:
         self._policy, self._rules = policy, RULES[type(policy)]
-        self._desk: Desk | None = None
+        self._workspace: Workspace | None = None
         self._handle: Any = None
 
     def play(self, world: Holder, until: float, seconds: float) -> tuple[int, int]:
@@ -768,10 +781,10 @@ class CompiledBaseline:
         Returns:
             How many decisions were made, and how many orders were refused.
         """
-        if self._desk is None:
-            self._changed(_desk(world, self._policy))
-        assert self._desk is not None
-        counts = self._desk.counts
+        if self._workspace is None:
+            self._changed(_workspace(world, self._policy))
+        assert self._workspace is not None
+        counts = self._workspace.counts
         counts["decisions"] = counts["refusals"] = 0
         while (how := play(world.handle, self._handle, self._rules, until, seconds)) != jobs.OVER:
             if how == jobs.DUE:
@@ -781,12 +794,12 @@ class CompiledBaseline:
                 self._grow(world.state)
         return int(counts["decisions"][0]), int(counts["refusals"][0])
 
-    def _changed(self, desk: Desk) -> None:
-        self._desk, self._handle = desk, desk_handle(desk)
+    def _changed(self, workspace: Workspace) -> None:
+        self._workspace, self._handle = workspace, workspace_handle(workspace)
 
     def _plan(self, world: Holder) -> None:
         """Where those that wait should start (B4)."""
-        state, d = world.state, self._desk
+        state, d = world.state, self._workspace
         assert d is not None
         assert isinstance(self._policy, Goodput)
         jobs = np.zeros(int(state.clock["pending"][0] + state.clock["runs"][0]), dtype=np.int64)
@@ -794,8 +807,8 @@ class CompiledBaseline:
         if not count:
             return
         jobs = jobs[:count]
-        shortest, found = np.zeros(count), np.zeros((count, len(state.pools)))
-        find_goodput(world.handle, self._handle, jobs, shortest, found)
+        shortest, goodput = np.zeros(count), np.zeros((count, len(state.pools)))
+        find_goodput(world.handle, self._handle, jobs, shortest, goodput)
         rows = state.jobs
         active = Active(
             waiting,
@@ -804,22 +817,22 @@ class CompiledBaseline:
             rows["stated_work"][jobs],
             rows["profile"][jobs],
             shortest,
-            found,
+            goodput,
         )
         pools, values = plan(active, d.free, self._policy.favour)
         d.planned[jobs[:waiting]], d.value[jobs[:waiting]] = pools, values
 
     def _grow(self, state: State) -> None:
         """Enlarge what may have been too short."""
-        d = self._desk
+        d = self._workspace
         assert d is not None
         pools, sites = len(state.pools), len(state.sites)
         width = int(state.clock["runs"][0] + state.clock["pending"][0]) + 64
         longer: dict[str, Any] = {}
         if d.ends.shape[1] < width:
             longer |= {"ends": np.zeros((pools, 2 * width)), "freed": np.zeros((pools, 2 * width), dtype=np.int64)}
-        if int(d.counts["ways"][0]) + 2 * pools + 2 > len(d.ways):
-            longer["ways"] = np.concatenate([d.ways, np.zeros_like(d.ways)])
+        if int(d.counts["candidates"][0]) + 2 * pools + 2 > len(d.candidates):
+            longer["candidates"] = np.concatenate([d.candidates, np.zeros_like(d.candidates)])
         if int(d.counts["members"][0]) + (2 * pools + 2) * (sites + 1) > len(d.member_pools):
             for name in ("member_pools", "member_devices"):
                 longer[name] = np.concatenate([getattr(d, name), np.zeros_like(d.member_pools)])
@@ -829,16 +842,16 @@ class CompiledBaseline:
 
 def _nearest(state: State) -> Any:
     """Other domains that can be reached, by round-trip time."""
-    found = np.full(state.round_trip.shape, NONE)
+    others_by_distance = np.full(state.round_trip.shape, NONE)
     for site, trips in enumerate(state.round_trip):
         others: Sequence[int] = [
             other for other in np.argsort(trips, kind="stable").tolist() if other != site and trips[other] < np.inf
         ]
-        found[site, : len(others)] = others
-    return found
+        others_by_distance[site, : len(others)] = others
+    return others_by_distance
 
 
-def _desk(world: Holder, policy: Policy) -> Desk:
+def _workspace(world: Holder, policy: Policy) -> Workspace:
     state = world.state
     jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
     members = 4 * (2 * pools + 2) * (sites + 1) + jobs
@@ -851,12 +864,12 @@ def _desk(world: Holder, policy: Policy) -> Desk:
     def numbers(*shape: int, filling: int = 0) -> Any:
         return np.full(shape, filling, dtype=np.int64)
 
-    return Desk(
+    return Workspace(
         counts=counts,
-        way_begin=numbers(jobs, filling=NONE),
-        way_count=numbers(jobs),
-        seat=_asked_first(world) if isinstance(policy, FirstToAdmit) else numbers(jobs),
-        ways=np.zeros(4 * (2 * pools + 2) + jobs, dtype=WAY),
+        candidate_begin=numbers(jobs, filling=NONE),
+        candidate_count=numbers(jobs),
+        queue_site=_asked_first(world) if isinstance(policy, FirstToAdmit) else numbers(jobs),
+        candidates=np.zeros(4 * (2 * pools + 2) + jobs, dtype=CANDIDATE),
         member_pools=numbers(members),
         member_devices=numbers(members),
         penalty=np.array([1.0, *(penalty(count, PERIOD) for count in range(1, sites + 1))]),
@@ -897,9 +910,9 @@ def _asked_first(world: Holder) -> Any:
 
 def _comparative_advantages(world: Holder) -> Any:
     """Comparative advantage by accelerator and profile, as jobs number these."""
-    found = advantages([world.topology.devices[name] for name in world.places.types])
+    by_profile = advantages([world.topology.devices[name] for name in world.places.types])
     profiles = sorted({job.profile for job in world.truth})
-    return np.array([found[profile] for profile in profiles]).reshape(len(profiles), -1).T.copy()
+    return np.array([by_profile[profile] for profile in profiles]).reshape(len(profiles), -1).T.copy()
 
 
 def _route_tariffs(world: Holder) -> Any:

@@ -80,10 +80,10 @@ LISTS = {
 }
 """Arrays that records are taken from and put back to, with the head of the free ones."""
 MOST_FLOWS = 1 << 20
-"""Flows for which there is room at most."""
+"""Flows for which there is space at most."""
 PHASES = tuple(Phase)
 EVENTS, RUNS = 1024, 64
-"""Events, and jobs with devices, for which there is room at first."""
+"""Events, and jobs with devices, for which there is space at first."""
 AHEAD = 2.0 * DAY
 """Seconds of variation and faults that are drawn at a time."""
 
@@ -608,7 +608,7 @@ class CompiledWorld:
             period_pools=np.zeros((EVENTS, sites), dtype=np.int64),
             period_devices=np.zeros((EVENTS, sites), dtype=np.int64),
             route_first=np.full((sites, sites), NONE),
-            **room(RUNS, sites, pools, routes, len(links)),
+            **run_arrays(RUNS, sites, pools, routes, len(links)),
         )
 
     def _ahead(self, since: float) -> None:
@@ -699,7 +699,7 @@ class CompiledWorld:
         runs, needed = len(s.runs), int(s.clock["runs"][0]) + min(more, int(s.pools["free"].sum())) + 1
         if needed > runs:
             had = {name: len(getattr(s, name)) for name in LISTS}
-            longer_ones = room(max(2 * runs, needed), len(s.sites), len(s.pools), self.routes, len(s.links), s)
+            longer_ones = run_arrays(max(2 * runs, needed), len(s.sites), len(s.pools), self.routes, len(s.links), s)
             self._changed(s._replace(**longer_ones))
             self._chain(had)
         while int(self.state.clock["events"][0]) + 8 * (more + 8) >= len(self.state.events):
@@ -802,7 +802,9 @@ def longer(old: Any, length: int, filling: int = 0) -> Any:
     return array
 
 
-def room(runs: int, sites: int, pools: int, routes: Routes, links: int, state: State | None = None) -> dict[str, Any]:
+def run_arrays(
+    runs: int, sites: int, pools: int, routes: Routes, links: int, state: State | None = None
+) -> dict[str, Any]:
     """Arrays for so many runs, with what they held before."""
     longest = max((len(path) for path in routes.paths.values()), default=1)
     flows = min(2 * sites * runs, MOST_FLOWS)
