@@ -200,7 +200,7 @@ def cheapest_seconds(jobs: Needs, values: Floats) -> Floats:
 
     Args:
         jobs: By job and pool.
-        values: Of a device second, by pool; none below nought.
+        values: Of a device second, by pool; none below zero.
     """
     unit_costs = np.divide(values, jobs.rates, out=np.full(jobs.rates.shape, np.inf), where=jobs.rates > 0.0)
     least: Floats = unit_costs.min(axis=1, initial=np.inf)
@@ -422,7 +422,7 @@ class Instance:
 def instance(
     topology: Topology, workload: Workload, law: Law, slot: float, *, period: int = 50, shrunk: float = 0.75
 ) -> Instance:
-    """An instance of a scenario, at the variation and tariff of its begin.
+    """An instance of a scenario, at the variation and tariff of its beginning.
 
     Ways are: in each pool the devices that a job asked for, or all; those below which it does not run; and ``shrunk``
     of the pool; and for one that may be spread periodically, all pairs of pools of different domains, in proportion to

@@ -76,7 +76,7 @@ class Timing:
         warm: Until the window begins; the policy decides already.
         window: In which the cohort is submitted.
         drain: For which the cohort may go on at most.
-        counted: From the begin, over which the load is counted; all of it where it is nought. Demand goes on at the
+        counted: From the beginning, over which the load is counted; all of it where it is zero. Demand goes on at the
             same level for as long as the cohort drains, but policies are asked less often then.
 
     Raises:
@@ -208,7 +208,7 @@ class Scenario:
     disturbances: Disturbances
 
     def world(self) -> AnyWorld:
-        """The world at its begin: compiled, or in Python where variation or law are not those of the test bed."""
+        """The world at its beginning: compiled, or in Python where variation or law are not those of the test bed."""
         if not (isinstance(self.topology.variation, LinkVariation) and isinstance(self.law, PublishedLaw)):
             return World(self.topology, self.workload, self.law, self.seed, self.disturbances)
         from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld  # numba takes a while to load
@@ -305,7 +305,7 @@ def _fastest(speeds: Mapping[str, float]) -> str:
 
 
 def _oscillating(phase: _Floats) -> _Floats:
-    """A triangle wave about nought that begins at nought, rising."""
+    """A triangle wave about zero that begins at zero, rising."""
     cycle = (WAVES * phase + 0.25) % 1.0
     wave: _Floats = 1.0 - np.abs(4.0 * cycle - 2.0)
     return wave

@@ -3,8 +3,8 @@
     window_cohort = cohort(scenario)
     played = {name: play_window(scenario, policy(), name, window_cohort) for name, policy in BASELINES.items()}
 
-1. **Warm start.** Every policy decides from the begin of the scenario: B1 would leave fast devices idle that are not at
-   home, and whoever took over from it would do better at first than in the end.
+1. **Warm start.** Every policy decides from the beginning of the scenario: B1 would leave fast devices idle that are
+   not at home, and whoever took over from it would do better at first than in the end.
 2. **Cohort.** Jobs that are submitted in the window are its cohort, and each of them is scored. Two policies in the
    same scenario have the same cohort, in the same order.
 3. **Drain.** Arrivals go on while the cohort drains, so that its last jobs have neighbours like its first, until all of
@@ -138,13 +138,13 @@ class WindowResult:
         work_of_spanning: That part of it which these jobs did.
         capacity: Work that a linear programme says the domains could have done, of jobs in the mix that was offered in
             the window.
-        queued_before: Work waiting at the begin of the window, in days of that capacity.
+        queued_before: Work waiting at the beginning of the window, in days of that capacity.
         queued: The same at its end.
         migrations: How often a job was moved to other devices, or to more or fewer.
         forced_stops: How often a job was stopped, moves and failures of nodes aside.
         failures: How often a node failed under a job.
         job_hours: Hours that jobs held devices, summed up over jobs.
-        decisions: Epochs at which the policy was asked, from the begin of the window to the end of the scenario.
+        decisions: Epochs at which the policy was asked, from the beginning of the window to the end of the scenario.
         refusals: Its orders that could not be carried out, likewise.
         bad_answers: Its answers that were none, likewise.
     """
@@ -275,7 +275,7 @@ def _offered(scenario: Scenario, jobs: Sequence[Job]) -> Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Books:
-    """What had become of a scenario at the begin of the window, at its end, and at the end of all.
+    """What had become of a scenario at the beginning of the window, at its end, and at the end of all.
 
     ``paces`` is work a second by the number of each job of the cohort that is not finished.
     """
@@ -395,7 +395,7 @@ class Trajectory:
     Attributes:
         scenario: Where it was.
         policy: Who decided.
-        frames: How it stood, from the begin of the scenario on; at least two.
+        frames: How it stood, from the beginning of the scenario on; at least two.
         outcome: What had become of it at the end.
     """
 

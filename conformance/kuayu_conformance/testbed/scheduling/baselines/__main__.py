@@ -77,8 +77,8 @@ class Score:
     """What a policy reached in a cell.
 
     Attributes:
-        period: Mean seconds from submission to end of training jobs that were submitted after the begin; one that is
-            not finished counts as if it were at the end of the scenario.
+        period: Mean seconds from submission to end of training jobs that were submitted after the beginning; one that
+            is not finished counts as if it were at the end of the scenario.
         money: For bandwidth, for each device second of work.
     """
 

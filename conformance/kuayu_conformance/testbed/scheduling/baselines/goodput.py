@@ -39,7 +39,7 @@ def allocate(value: Floats, gang: Counts, jobs: Counts, capacity: Counts) -> Flo
     with what S. Jayaram Subramanya et al., "Sia", SOSP 2023, take for objective: the sum of goodputs, each normalised.
 
     Args:
-        value: Of a job by class and pool; nought where it cannot run.
+        value: Of a job by class and pool; zero where it cannot run.
         gang: Devices that a job needs, by class.
         jobs: How many jobs there are, by class.
         capacity: Devices, by pool.
@@ -92,7 +92,7 @@ class Active:
         stated: Work that each is stated to be, (n,).
         profile: Number of its profile, (n,); numbers in the order of names.
         shortest: Seconds that it takes where its goodput is best, (n,).
-        goodput: Its goodput over the best of it, (n, P); nought where it cannot run.
+        goodput: Its goodput over the best of it, (n, P); zero where it cannot run.
     """
 
     waiting: int
@@ -105,7 +105,7 @@ class Active:
 
 
 def plan(active: Active, free: Counts, favour: float) -> tuple[Numbers, Floats]:
-    """Where those that wait should start, and its value there; -1 and nought for whom the plan leaves open.
+    """Where those that wait should start, and its value there; -1 and zero for whom the plan leaves open.
 
     Args:
         active: Whom it is made for.
@@ -143,7 +143,7 @@ class Goodput(EarliestCompletion):
     as B3 does; if there is no solution, everything is.
 
     Args:
-        favour: How much short jobs are favoured: nought not at all, one as the rate at which jobs are finished does;
+        favour: How much short jobs are favoured: zero not at all, one as the rate at which jobs are finished does;
             as tuned unless it is given.
 
     Attributes:
@@ -250,7 +250,7 @@ class Goodput(EarliestCompletion):
 
 
 def _solved(weights: Floats, gang: Counts, jobs: Counts, capacity: Counts, rows: Counts, pools: Counts) -> Floats:
-    """Jobs by pair of class and pool, (pairs,), so that the weighted sum is greatest; noughts without a solution."""
+    """Jobs by pair of class and pool, (pairs,), so that the weighted sum is greatest; zeros without a solution."""
     pairs, limits = len(rows), np.concatenate([jobs, capacity]).astype(np.float64)
     problem = HighsLp()
     problem.num_col_, problem.num_row_ = pairs, len(limits)

@@ -270,7 +270,7 @@ class DominantShares:
             self._held[tenant][self._kinds[pool]] += devices
 
     def of(self, tenant: str) -> float:
-        """Dominant share of a tenant, from nought to one."""
+        """Dominant share of a tenant, from zero to one."""
         return float((self._held[tenant] / self._devices).max())
 
 

@@ -70,7 +70,7 @@ def pop(events, clock):
 
 @njit(cache=True)
 def factor_seconds(w: State, instant):
-    """Integral of the tariff's factor from the begin of the scenario."""
+    """Integral of the tariff's factor from the beginning of the scenario."""
     days = instant // 86_400.0
     left, total = instant - days * 86_400.0, days * w.clock[0].whole_day
     for step in range(w.tariff.shape[1]):

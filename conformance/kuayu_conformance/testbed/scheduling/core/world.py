@@ -707,7 +707,7 @@ class CompiledWorld:
 
 
 def clock(copy_lifetime: float) -> Records:
-    """The instant nought, with nothing under way; copies stay for so many seconds after their last use."""
+    """The instant zero, with nothing under way; copies stay for so many seconds after their last use."""
     row = np.zeros(1, dtype=CLOCK)
     for name in ("first", "last", *LISTS.values()):
         row[name] = NONE

@@ -298,7 +298,7 @@ class Traffic:
         flow.since, flow.paid = now, self._factored(now)
 
     def _factored(self, now: float) -> float:
-        """Integral of the tariff's factor from the begin of the scenario: asked once for all flows of an instant."""
+        """Integral of the tariff's factor since the scenario began: asked once for all flows of an instant."""
         if self._tariff_seconds[0] != now:
             self._tariff_seconds = now, self.topology.variation.tariff_seconds(0.0, now)
         return self._tariff_seconds[1]

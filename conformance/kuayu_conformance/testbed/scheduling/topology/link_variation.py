@@ -48,7 +48,7 @@ class Daily:
     """A factor that repeats every day, constant between some hours.
 
     Attributes:
-        steps: Hours of the day, rising from nought, each with the factor from then on.
+        steps: Hours of the day, rising from zero, each with the factor from then on.
     """
 
     steps: tuple[tuple[float, float], ...]
@@ -129,7 +129,7 @@ class Rhythm:
 
 
 class LinkVariation:
-    """What varies with time alone. Seconds are those of the scenario, from nought on; it begins at midnight."""
+    """What varies with time alone. Seconds are those of the scenario, from zero on; it begins at midnight."""
 
     def __init__(
         self,
@@ -153,9 +153,9 @@ class LinkVariation:
         lines = {pair: number for number, pair in enumerate(sorted({(min(end), max(end)) for end in ends}))}
         self._line = np.array([lines[min(end), max(end)] for end in ends], dtype=np.intp)
         begins = np.array([end[0] for end in ends], dtype=np.intp)
-        nought = np.zeros(len(ends), dtype=np.intp)
-        self._shift = np.floor(Lots(seed, "cells").of(begins, nought) * rhythm.cell)
-        self._tide_shift = float(np.floor(Lots(seed, "tide").of(nought[:1], nought[:1])[0] * rhythm.tide))
+        zeros = np.zeros(len(ends), dtype=np.intp)
+        self._shift = np.floor(Lots(seed, "cells").of(begins, zeros) * rhythm.cell)
+        self._tide_shift = float(np.floor(Lots(seed, "tide").of(zeros[:1], zeros[:1])[0] * rhythm.tide))
         self._states, self._depths = Lots(seed, "states"), Lots(seed, "depths")
         self._lots = [(Lots(seed, one.name), Lots(seed, f"{one.name} begins")) for one in self._link_faults]
         self._levels, self._ratios = np.array(parameters().levels), np.array(parameters().ratios)

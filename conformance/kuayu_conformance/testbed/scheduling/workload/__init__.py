@@ -73,7 +73,7 @@ FITS = {"fitted": "itp", "fitted-philly": "philly", "itp": "itp", "philly": "phi
 SOURCES = tuple(FITS)
 """Where jobs may come from: fitted models first, then the traces."""
 SETTLED = 20 * DAY
-"""Seconds before the begin from which on jobs are drawn: one that still runs is there with what is left of it."""
+"""Seconds before the beginning from which on jobs are drawn: one that still runs is there with what is left of it."""
 COPIED_WITHIN = 1800.0
 """Seconds after a job of a trace in which its copies are submitted where a domain is larger than its cluster was."""
 OPENB_P95 = 48.8
@@ -144,7 +144,7 @@ class Family:
     """Parameters of a workload.
 
     Attributes:
-        skew: How much domains differ in load and in when they are busy: one as the trace's clusters do, nought not.
+        skew: How much domains differ in load and in when they are busy: one as the trace's clusters do, zero not.
         east: Whether the load of a domain follows its longitude rather than a cluster drawn for it.
         burst: How many times as long, and as rare, batches are as in the trace.
         serving: Share of the work in jobs that serve.
@@ -155,7 +155,7 @@ class Family:
         pinned: Chance that a data set may not leave its domain.
         elastic: Share of jobs of several devices that can do with half of what they ask for, and use twice of it; the
             others run on what they ask for and on nothing else.
-        over_request: How far ``used`` lies below one: one as measured, nought not at all.
+        over_request: How far ``used`` lies below one: one as measured, zero not at all.
         stated_spread: Standard deviation of the logarithm of stated over true seconds.
         misjudged: Factor by which half of the jobs state too much and half too little.
     """
@@ -338,8 +338,8 @@ def joined(parts: Sequence[Arrivals]) -> Arrivals:
 
 def inserted(arrivals: Arrivals, submitted: float, duration: float, devices: float, home: int) -> Arrivals:
     """The same with one training job more, in the order of submission."""
-    begin, length, size, nought = np.array([submitted]), np.array([duration]), np.array([devices]), np.zeros(1)
-    one = _alone(begin, length, size, np.ones(1), np.array([home]), nought)
+    begin, length, size, zeros = np.array([submitted]), np.array([duration]), np.array([devices]), np.zeros(1)
+    one = _alone(begin, length, size, np.ones(1), np.array([home]), zeros)
     both = joined([arrivals, one])
     return both.only(np.argsort(both.submitted, kind="stable"))
 
@@ -456,7 +456,7 @@ def populate(
     source: str,
     data: Path | None,
 ) -> Arrivals:
-    """What is submitted, in order; what was submitted earlier and still runs comes at nought.
+    """What is submitted, in order; what was submitted earlier and still runs comes at zero.
 
     Args:
         homes: Domains.
@@ -525,7 +525,7 @@ def _alone(
 
 
 def _count(work: float, seconds: float, device_seconds: float) -> int:
-    """Jobs, of so many device seconds each, that hold so much work between nought and the end; a few more."""
+    """Jobs, of so many device seconds each, that hold so much work between zero and the end; a few more."""
     return int(work * (seconds + SETTLED) / seconds / device_seconds) + 16
 
 
@@ -546,7 +546,7 @@ def _work_within(arrivals: Arrivals, since: float, until: float) -> float:
 
 
 def _present(arrivals: Arrivals, seconds: float) -> Arrivals:
-    """Only those that are there between nought and the end, with what is left of them, in the order of submission."""
+    """Only those that are there between zero and the end, with what is left of them, in the order of submission."""
     present = arrivals.only((arrivals.submitted + arrivals.duration > 0.0) & (arrivals.submitted < seconds))
     left = np.maximum(1.0, np.rint(present.duration + np.minimum(present.submitted, 0.0)))
     submitted = np.rint(np.maximum(present.submitted, 0.0) * 1e3) / 1e3
@@ -870,8 +870,8 @@ def draw(
         family: Its name, or parameters of one's own.
         topology_sites: Domains, each with a device or more.
         load: Devices that jobs would hold on average if each of them started at once on what it asks for, over all
-            devices. Jobs that were submitted before the begin and still run then are submitted at nought.
-        seconds: Over which the load is counted, from the begin.
+            devices. Jobs that were submitted before the beginning and still run then are submitted at zero.
+        seconds: Over which the load is counted, from the beginning.
         seed: What is drawn follows from it.
         source: ``fitted`` (to ITP) or ``fitted-philly``, or a trace: ``itp``, ``philly``, ``openb``.
         until: Seconds until which jobs are submitted, if these are more.

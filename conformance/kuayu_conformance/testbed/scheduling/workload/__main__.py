@@ -55,7 +55,7 @@ SHARES_ACTIVE = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 TRIES = 8
 """Draws by which a share of active spells is judged."""
 SETTLED = 20 * DAY
-"""Seconds before the begin in which jobs are drawn, so that long ones stand there as they would."""
+"""Seconds before the beginning in which jobs are drawn, so that long ones stand there as they would."""
 IDLE = 1.0
 """Utilisation in per cent up to which a device counts as held by nobody."""
 SOURCES = {

@@ -110,7 +110,7 @@ def read(name: str, data: Path | None = None) -> Trace:
 
 
 def within(submitted: Floats, duration: Floats, devices: Floats, seconds: float) -> Floats:
-    """Device seconds of each job that fall between nought and so many seconds."""
+    """Device seconds of each job that fall between zero and so many seconds."""
     lasting: Floats = np.maximum(0.0, np.minimum(submitted + duration, seconds) - np.maximum(submitted, 0.0))
     return devices * lasting
 
@@ -316,7 +316,7 @@ class ClusterJobs:
     """Jobs of one cluster, in arrays by job.
 
     Attributes:
-        submitted: Seconds; may be before nought.
+        submitted: Seconds; may be before zero.
         duration: Seconds on the devices that were asked for.
         devices: How many were asked for.
         batch: Number of its batch.
@@ -346,7 +346,7 @@ def draw_cluster(
     Args:
         fit: Parameters of all clusters.
         cluster: Its own; ``active`` may be another than the fitted one.
-        span: Seconds of the begin and of the end; nought is midnight at the begin of a week.
+        span: Seconds of the beginning and of the end; zero is midnight at the beginning of a week.
         chance: What it is drawn from.
         scale: Its size over that of the measured one; the jobs of longer batches come the closer.
         most: Largest ``threshold`` that is drawn, over the scale.
