@@ -54,7 +54,7 @@ QUICK, FULL = heartbeats.QUICK, heartbeats.FULL
 SENTENCES = {
     "levels of curves": listed([100 * level for level in LEVELS], "and") + " % of the jobs",
     "before": f"Jobs are drawn from {workload.SETTLED / 86_400:g} days before",
-    "usual share": {0.25: "a quarter of the load at least"}[workload.LEAST_OF_HOMES],
+    "usual share": {0.25: "a quarter of the load at least"}[workload.MIN_SHARE_OF_HOMES],
     "likeness": f"lie within {NEAR:g} of these",
     "larger": f"where {workload.OVER[0]:g} times these and a node are no more than half of all devices",
     "largest": f"as much work as one of {workload.MAX_TRACE_DEVICES} devices of the largest group",
@@ -65,7 +65,7 @@ SENTENCES = {
     "efficiency": f"at {workload.EFFICIENCY:g} of {workload.REFERENCE_PEAK / 1e12:g} TFLOP/s",
     "memory": f"its memory {workload.WORKING / 1e9:g} GB and {workload.STATE:g} bytes a parameter",
     "checkpoint": f"its checkpoint {workload.CHECKPOINT:g} bytes a parameter",
-    "used": {0.1: "Nobody keeps less than a tenth of the devices busy"}[workload.LEAST_USED],
+    "used": {0.1: "Nobody keeps less than a tenth of the devices busy"}[workload.MIN_USED_SHARE],
     "shapes": "; ".join(f"{s.layers}, {s.hidden}, {s.tokens / 1e3:g}" for s in workload.SHAPES),
     "telemetry sizes": f"Level quick has {telemetry.QUICK.domains} domains, {telemetry.QUICK.nodes} nodes and "
     f"{telemetry.QUICK.seconds} s, level full {telemetry.FULL.domains} domains, 10 000 nodes and "

@@ -79,7 +79,7 @@ LISTS = {
     "waits": "free_wait",
 }
 """Arrays that records are taken from and put back to, with the head of the free ones."""
-MOST_FLOWS = 1 << 20
+MAX_FLOWS = 1 << 20
 """Flows for which there is space at most."""
 PHASES = tuple(Phase)
 EVENTS, RUNS = 1024, 64
@@ -807,7 +807,7 @@ def run_arrays(
 ) -> dict[str, Any]:
     """Arrays for so many runs, with what they held before."""
     longest = max((len(path) for path in routes.paths.values()), default=1)
-    flows = min(2 * sites * runs, MOST_FLOWS)
+    flows = min(2 * sites * runs, MAX_FLOWS)
     size = max(flows, links, runs) + 16
     blank: dict[str, Any] = {
         "runs": np.zeros(0, dtype=ACTIVE),

@@ -82,9 +82,7 @@ _OUTAGE = LinkFault("outage", 10 * 86_400, 0.5, 6 * 3_600, 0.0)
 """A line is cut every twenty days for six hours: an assumption, and more than usual, so that each run has some."""
 _COLLAPSE = LinkFault("collapse", 6 * 3_600, 0.5, 3_600, 0.05)
 _DIP = LinkFault("dip", 3 * 3_600, 0.5, 1_800, 0.3)
-"""Collapses to a twentieth and dips to three tenths: assumptions (``trouble`` says how often).
-
-The brief asks for ±30 %, which is mild."""
+"""Collapses to a twentieth and dips to three tenths: assumptions (``trouble`` says how often)."""
 REFERENCE = "A800"
 """Device whose index is one for every profile."""
 PROFILES: tuple[str, ...] = tuple(kind.value for kind in JobKind)

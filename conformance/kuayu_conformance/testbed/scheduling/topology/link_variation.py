@@ -40,7 +40,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _WHOLE = np.uint64(11)
 _FINE = 2.0**-53
-_MOST_STEPS = 10_000
+_MAX_STEPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class LinkVariation:
         """When the factors of some links, as they were seen last, change next."""
         instants = np.full(links.shape, np.inf)
         left = np.flatnonzero(np.full(links.shape, self._varies()))
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if not len(left):
                 break
             times[left] = self._next(links[left], times[left])

@@ -86,9 +86,9 @@ NODE = 8
 """Devices that such a job asks for at once."""
 MAX_TRACE_DEVICES = 32
 """Devices of the largest jobs of the traces: one of more devices does as much work as these, and takes less time."""
-MOST_DOUBLINGS = 12
+MAX_DOUBLINGS = 12
 """Times that candidates are drawn again, twice as many, until they suffice."""
-LEAST_OF_HOMES = 0.25
+MIN_SHARE_OF_HOMES = 0.25
 """Share of the load that is left to usual jobs where a job larger than its home holds more than it should."""
 REFERENCE_PEAK = 312e12
 """FLOP/s of the reference device, an A800 or A100, in bf16, dense."""
@@ -119,7 +119,7 @@ SLACK = (2.0, 10.0)
 TENANTS = 4
 """Tenants of each domain; the first submit most: shares fall as one over their number."""
 HALF = 0.5
-LEAST_USED = 0.1
+MIN_USED_SHARE = 0.1
 """A job that keeps less of its devices busy counts as one that keeps this much."""
 SERVING_MEMORY = 8e9
 """Bytes beside the weights of a model that is served."""
@@ -130,7 +130,7 @@ MEDIAN = 20e9
 POWER, SPREAD = 0.7, 1.5
 RECENT = 16
 """A job reads again one of so many data sets that its home has read last; the later the likelier."""
-LEAST_SITES = 2
+MIN_SITES = 2
 MAX_MEMORY_SHARE = 0.95
 """Share of a device's memory that a job may need."""
 GIANT_ASKS, GIANT_NEEDS = 0.9, 0.75
@@ -491,7 +491,9 @@ def populate(
             [serves] * len(spans), spans, lambda m: serving_arrivals(homes, m * serves * longer, until, seed)
         )
         beside.append(added)
-    rest = [max(target - sum(_work_within(part, *span) for part in beside), LEAST_OF_HOMES * target) for span in spans]
+    rest = [
+        max(target - sum(_work_within(part, *span) for part in beside), MIN_SHARE_OF_HOMES * target) for span in spans
+    ]
     level = rest[0] / (seconds * sum(home.ratio * home.capacity for home in homes))
 
     def of_homes(most: float) -> Arrivals:
@@ -557,7 +559,7 @@ def _up_to(
     targets: Sequence[float], spans: Sequence[tuple[float, float]], candidates: Callable[[float], Arrivals]
 ) -> Arrivals:
     """Candidates until each span has its target in device seconds; they are drawn for twice of it, then for more."""
-    for doubling in range(1, MOST_DOUBLINGS):
+    for doubling in range(1, MAX_DOUBLINGS):
         cut = _cut(candidates(2.0**doubling), targets, spans)
         if cut is not None:
             return cut
@@ -568,13 +570,13 @@ def _up_to(
 def _cut(arrivals: Arrivals, targets: Sequence[float], spans: Sequence[tuple[float, float]]) -> Arrivals | None:
     """Those up to the threshold that reaches the target, the last one in or out as is nearer; none if it is not."""
     order = np.argsort(arrivals.threshold, kind="stable")
-    joined_ = np.zeros(len(order), dtype=np.bool_)
+    chosen = np.zeros(len(order), dtype=np.bool_)
     # what comes before the first span or after the last belongs to these
     number = np.searchsorted([since for since, _ in spans[1:]], arrivals.submitted[order], side="right")
     for place, (target, (since, until)) in enumerate(zip(targets, spans, strict=True)):
         device_seconds = within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since)
         members = order[number == place]
-        before = float(device_seconds[joined_].sum())
+        before = float(device_seconds[chosen].sum())
         if before >= target:
             continue
         reached = before + np.cumsum(device_seconds[members])
@@ -583,8 +585,8 @@ def _cut(arrivals: Arrivals, targets: Sequence[float], spans: Sequence[tuple[flo
             return None
         last = float(reached[count - 1]) if count else before
         count += bool(reached[count] - target < target - last)
-        joined_[members[:count]] = True
-    return arrivals.only(np.nonzero(joined_)[0])
+        chosen[members[:count]] = True
+    return arrivals.only(np.nonzero(chosen)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -738,8 +740,8 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
         seed: What is drawn follows from it.
     """
     drawn = draws(arrivals.batch, seed)
-    its_kinds = kinds(arrivals, drawn.kind)
-    conventional = np.array([kind is JobKind.TRAINING for kind in its_kinds], dtype=np.bool_)
+    job_kinds = kinds(arrivals, drawn.kind)
+    conventional = np.array([kind is JobKind.TRAINING for kind in job_kinds], dtype=np.bool_)
     busy = _used(arrivals, conventional, drawn.used, drawn.error, family)
     stated = _stated(arrivals, drawn, family)
     urgent = (drawn.urgent < URGENT) & ~arrivals.serving
@@ -748,7 +750,7 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
     priority = np.where(arrivals.serving, 2, urgent.astype(np.intp))
     tenants = _tenants(drawn.tenant)
     columns = zip(
-        _forms(arrivals, its_kinds, homes, drawn, busy, family),
+        _forms(arrivals, job_kinds, homes, drawn, busy, family),
         arrivals.submitted.tolist(),
         arrivals.home.tolist(),
         tenants.tolist(),
@@ -910,7 +912,7 @@ def arrive(
 ) -> tuple[Sequence[Home], Arrivals]:
     """Homes, and when jobs are submitted there, how large they are and how long they take; see ``draw``."""
     capacities = [sum(pool.devices * _speed(pool.device, devices) for pool in site.pools) for site in topology_sites]
-    if load <= 0 or seconds <= 0 or len(capacities) < LEAST_SITES or min(capacities) <= 0:
+    if load <= 0 or seconds <= 0 or len(capacities) < MIN_SITES or min(capacities) <= 0:
         raise ValueError("a workload needs load, time and two domains or more, each with devices")
     places = homes(topology_sites, capacities, family, seed, source)
     arrivals = populate(places, load, seconds, max(seconds, until or 0.0), family, seed, source, data)
@@ -932,7 +934,7 @@ def _used(arrivals: Arrivals, conventional: NDArray[np.bool_], draws: Floats, er
         conventional, read_off(draws, LEVELS, device_use().conventional), read_off(draws, LEVELS, device_use().language)
     )
     served = arrivals.share * DUTY_MEDIAN * growth(DUTY_SIGMA * error)
-    share = np.clip(np.where(arrivals.serving, served, trained), LEAST_USED, 1.0)
+    share = np.clip(np.where(arrivals.serving, served, trained), MIN_USED_SHARE, 1.0)
     return np.clip(np.rint((1.0 - family.over_request * (1.0 - share)) * 1e3) / 1e3, 0.001, 1.0)
 
 
