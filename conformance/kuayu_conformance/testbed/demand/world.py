@@ -96,7 +96,7 @@ def small_jobs(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
     fit = parameters()[0]["itp"]
     cluster = next(candidate for candidate in fit.clusters if candidate.name == kind.cluster)
     drawn = draw_cluster(fit, cluster, span, stream(seed, "small jobs"), scale=kind.scale)
-    selected = (drawn.turn <= kind.scale) & (drawn.submitted < span[1])
+    selected = (drawn.threshold <= kind.scale) & (drawn.submitted < span[1])
     seconds = np.maximum(1.0, np.rint(drawn.duration[selected]))
     return Crowd(np.rint(drawn.submitted[selected]), seconds, drawn.devices[selected])
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from kuayu.scheduling.policy_network import SEEN
+from kuayu_conformance.testbed.scheduling.core.baselines import Holder
 from kuayu_conformance.testbed.scheduling.core.jobs import SHORT
 from kuayu_conformance.testbed.scheduling.core.layout import CLAIM, SPLITS
-from kuayu_conformance.testbed.scheduling.core.world import Holder
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Split
