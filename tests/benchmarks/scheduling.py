@@ -103,7 +103,7 @@ def measured(scale: str, load: float, family: str, policy: str, seed: str) -> di
         "compiled jobs a second": finished / fast,
         "decision p50 ms": float(np.median(milliseconds)),
         "decision p99 ms": float(np.quantile(milliseconds, 0.99)),
-        "held": float(outcome.held.sum() / outcome.available.sum()),
+        "held": float(outcome.occupied.sum() / outcome.available.sum()),
     }
 
 

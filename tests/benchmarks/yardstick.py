@@ -37,7 +37,7 @@ from kuayu_conformance.checks.scheduling.cells import ALL, FULL, TRACE, assignme
 from kuayu_conformance.checks.scheduling.scores import LARGE, RequestMode, ServicePolicy
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
-from kuayu_conformance.testbed.scheduling.codec import Wire, placement_of
+from kuayu_conformance.testbed.scheduling.codec import StateCodec, placement_of
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario, scenario, submitted
@@ -124,8 +124,8 @@ class Answering:
         asked: How often it was asked.
     """
 
-    def __init__(self, wire: Wire) -> None:
-        self._policy, self._wire = EarliestCompletion(), wire
+    def __init__(self, codec: StateCodec) -> None:
+        self._policy, self._codec = EarliestCompletion(), codec
         self.spent, self.asked = 0.0, 0
         self.view: View
 
@@ -135,14 +135,14 @@ class Answering:
         self.asked += 1
         decisions = [
             {
-                "job": self._wire.names.of("job", order.job),
+                "job": self._codec.names.of("job", order.job),
                 "verb": "start",
-                "placement": placement_of(order.placement, self._wire.names),
+                "placement": placement_of(order.placement, self._codec.names),
             }
             for order in self._policy.decide(self.view)
             if isinstance(order, Start)
         ]
-        revision = {"epoch": self._wire.names.epoch, "number": self.asked}
+        revision = {"epoch": self._codec.names.epoch, "number": self.asked}
         report = {"revision": revision, "method": {"name": "B3", "version": "1"}, "decisions": decisions}
         body = json.dumps(report, separators=(",", ":")).encode()
         self.spent += time.process_time() - began
@@ -165,13 +165,13 @@ class Shown(ServicePolicy):
 
 def asked(its: Scenario, members: Cohort) -> tuple[float, int]:
     """Processor seconds of the judge's side of a window, and how many questions there were."""
-    wire = Wire("costs")
-    source, counts = Answering(wire), RequestMode()
+    codec = StateCodec("costs")
+    source, counts = Answering(codec), RequestMode()
     settings = Settings("costs", "costs", full=True, features=frozenset(), limits={}, other_tenant=False)
     episode: Any = Episode("costs", settings, source)  # type: ignore[arg-type]  # as much of one as is asked
     began = time.process_time()
     with episode.segment("window"):
-        play_window(its, Shown(source, episode, counts, wire), "service", members)
+        play_window(its, Shown(source, episode, counts, codec), "service", members)
     assert counts.bad_answers == 0
     return time.process_time() - began - source.spent, source.asked
 

@@ -28,7 +28,7 @@ from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.resumed_source import TakenUp
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
-from kuayu_conformance.testbed.scheduling.windows import Cohort, Played, play_window
+from kuayu_conformance.testbed.scheduling.windows import Cohort, WindowResult, play_window
 from kuayu_conformance.transcript import TranscriptError, request_digest
 
 SHORT = replace(
@@ -288,7 +288,7 @@ def digest(request: Request) -> str:
 def _count(monkeypatch: pytest.MonkeyPatch, played: list[str]) -> None:
     """Note which policies play a window from now on."""
 
-    def noted(its: Scenario, policy: Policy, name: str, members: Cohort | None = None) -> Played:
+    def noted(its: Scenario, policy: Policy, name: str, members: Cohort | None = None) -> WindowResult:
         played.append(name)
         return play_window(its, policy, name, members)
 

@@ -22,12 +22,9 @@ from kuayu_conformance.testbed.demand import world as demand
 from kuayu_conformance.testbed.heartbeats import fault_plan
 from kuayu_conformance.testbed.heartbeats import values as heartbeats
 from kuayu_conformance.testbed.recovery import world as recovery
-from kuayu_conformance.testbed.scheduling.topology import accelerators
-from kuayu_conformance.testbed.scheduling.topology.families import LEASED, MIX
-from kuayu_conformance.testbed.scheduling.topology.places import EASTERN, PLACES
-from kuayu_conformance.testbed.scheduling.workload import arrivals as workload_arrivals
-from kuayu_conformance.testbed.scheduling.workload import fitted, jobs
-from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS
+from kuayu_conformance.testbed.scheduling import workload
+from kuayu_conformance.testbed.scheduling.topology import EASTERN, LEASED, MIX, PLACES, SHEETS
+from kuayu_conformance.testbed.scheduling.workload.traces import LEVELS, NEAR
 from kuayu_conformance.testbed.telemetry import fault_plan as telemetry_plan
 from kuayu_conformance.testbed.telemetry import values as telemetry
 from kuayu_conformance.testbed.transfers import collectives, shard_policies, shard_simulation
@@ -56,20 +53,20 @@ QUICK, FULL = heartbeats.QUICK, heartbeats.FULL
 
 SENTENCES = {
     "levels of curves": listed([100 * level for level in LEVELS], "and") + " % of the jobs",
-    "before": f"Jobs are drawn from {workload_arrivals.SETTLED / 86_400:g} days before",
-    "usual share": {0.25: "a quarter of the load at least"}[workload_arrivals.LEAST_OF_HOMES],
-    "likeness": f"lie within {fitted.NEAR:g} of these",
-    "larger": f"where {workload_arrivals.OVER[0]:g} times these and a node are no more than half of all devices",
-    "largest": f"as much work as one of {workload_arrivals.MAX_TRACE_DEVICES} devices of the largest group",
-    "data": f"one of the {jobs.RECENT} data sets",
-    "language models": f"with {jobs.MIN_PARAMETERS_PER_DEVICE / 1e9:g} to "
-    f"{jobs.MAX_PARAMETERS_PER_DEVICE / 1e9:g} thousand million parameters a device",
-    "served by": f"what {jobs.SERVED_BY} train",
-    "efficiency": f"at {jobs.EFFICIENCY:g} of {jobs.REFERENCE_PEAK / 1e12:g} TFLOP/s",
-    "memory": f"its memory {jobs.WORKING / 1e9:g} GB and {jobs.STATE:g} bytes a parameter",
-    "checkpoint": f"its checkpoint {jobs.CHECKPOINT:g} bytes a parameter",
-    "used": {0.1: "Nobody keeps less than a tenth of the devices busy"}[jobs.LEAST_USED],
-    "shapes": "; ".join(f"{s.layers}, {s.hidden}, {s.tokens / 1e3:g}" for s in jobs.SHAPES),
+    "before": f"Jobs are drawn from {workload.SETTLED / 86_400:g} days before",
+    "usual share": {0.25: "a quarter of the load at least"}[workload.MIN_SHARE_OF_HOMES],
+    "likeness": f"lie within {NEAR:g} of these",
+    "larger": f"where {workload.OVER[0]:g} times these and a node are no more than half of all devices",
+    "largest": f"as much work as one of {workload.MAX_TRACE_DEVICES} devices of the largest group",
+    "data": f"one of the {workload.RECENT} data sets",
+    "language models": f"with {workload.MIN_PARAMETERS_PER_DEVICE / 1e9:g} to "
+    f"{workload.MAX_PARAMETERS_PER_DEVICE / 1e9:g} thousand million parameters a device",
+    "served by": f"what {workload.SERVED_BY} train",
+    "efficiency": f"at {workload.EFFICIENCY:g} of {workload.REFERENCE_PEAK / 1e12:g} TFLOP/s",
+    "memory": f"its memory {workload.WORKING / 1e9:g} GB and {workload.STATE:g} bytes a parameter",
+    "checkpoint": f"its checkpoint {workload.CHECKPOINT:g} bytes a parameter",
+    "used": {0.1: "Nobody keeps less than a tenth of the devices busy"}[workload.MIN_USED_SHARE],
+    "shapes": "; ".join(f"{s.layers}, {s.hidden}, {s.tokens / 1e3:g}" for s in workload.SHAPES),
     "telemetry sizes": f"Level quick has {telemetry.QUICK.domains} domains, {telemetry.QUICK.nodes} nodes and "
     f"{telemetry.QUICK.seconds} s, level full {telemetry.FULL.domains} domains, 10 000 nodes and "
     f"{telemetry.FULL.seconds} s; a warm-up of {telemetry.FULL.warm_up} s",
@@ -92,7 +89,7 @@ SENTENCES = {
     "by device": f"In {100 * sparse.BY_DEVICE:g} % of the subjects",
     "patterns": "with weights " + listed([weight for _, weight in sparse.PATTERNS.values()], "and"),
     "waiting": f"{sparse.WAITING:g} of the power above rest",
-    "troubles": "Weights are " + listed([trouble.weight for trouble in sparse.TROUBLES.values()], "and"),
+    "troubles": "Weights are " + listed([fault.weight for fault in sparse.INJECTED_FAULTS.values()], "and"),
     "families of nodes": f"{listed(sparse.FAMILY.tolist(), 'or')} nodes",
     "grace": f"{sparse.GRACE:g} s and two samples or pages",
     "guide": f"send {sparse.GUIDE[0].split('_')[1]} 0.93 and power 68.5 W",
@@ -201,13 +198,13 @@ def test_the_annex_says_what_the_code_has(about: str, annex: str) -> None:
 
 @pytest.mark.parametrize("name", sorted({*MIX}))
 def test_the_annex_lists_accelerators_with_their_figures(name: str, annex: str) -> None:
-    sheet = accelerators.SHEETS[name]
+    sheet = SHEETS[name]
     figures = f"{sheet.sustained / 1e12:.6g} | {sheet.bandwidth / 1e9:g} | {sheet.memory / 1e9:g}"
     assert f"| {name} | {figures} |" in annex
 
 
 def test_the_annex_lists_conventional_models(annex: str) -> None:
-    rows = [f"| {n.parameters / 1e6:g} | {n.step:g} | {n.fixed:g} | {n.memory / 1e9:g} |" for n in jobs.NETWORKS]
+    rows = [f"| {n.parameters / 1e6:g} | {n.step:g} | {n.fixed:g} | {n.memory / 1e9:g} |" for n in workload.NETWORKS]
     assert [row for row in rows if row not in annex] == []
 
 

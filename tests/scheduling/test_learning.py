@@ -19,7 +19,7 @@ from kuayu.bench.reference import ReferencePolicy
 from kuayu.bench.snapshots import Snapshots
 from kuayu_conformance.checks.scheduling.scores import Score
 from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill, WeighedCompletion
-from kuayu_conformance.testbed.scheduling.codec import Wire
+from kuayu_conformance.testbed.scheduling.codec import StateCodec
 from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES
@@ -103,13 +103,13 @@ def test_a_network_sees_states_that_say_little(waiting: int) -> None:
 
 def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
     world = short(0).world()
-    scenes, wire = Snapshots(), Wire("names")
+    scenes, codec = Snapshots(), StateCodec("names")
     for _ in range(25):
         view = world.advance(2 * HOUR)
         if view is None:
             break
         snapshot, _ = scenes.of(view)
-        told = snapshot_of(wire.state_of(view))
+        told = snapshot_of(codec.state_of(view))
         waiting = slice(snapshot.waiting)
         assert snapshot.waiting == told.waiting
         assert len(snapshot.jobs) == len(told.jobs)

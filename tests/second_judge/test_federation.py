@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.checks.scheduling.cells import NODES, SITES
-from kuayu_conformance.testbed.scheduling.engine.interfaces import Weather
+from kuayu_conformance.testbed.scheduling.engine.interfaces import LinkVariation
 from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import JobKind
@@ -27,9 +27,9 @@ POLICIES: Mapping[str, type[B1 | B3]] = {"B1": B1, "B3": B3}
 
 @dataclass(frozen=True)
 class Offered(Network):
-    """Links that offer what the suite's weather says."""
+    """Links that offer what the suite's variation says."""
 
-    weather: Weather
+    variation: LinkVariation
     wires: Mapping[Link, int]
     known: dict[Link, tuple[float, float]] = field(default_factory=dict)
     """What each link offers, and until when."""
@@ -45,8 +45,8 @@ class Offered(Network):
     def _look(self, link: Link, at: float) -> tuple[float, float]:
         if link not in self.known or at >= self.known[link][1]:
             wire = np.array([self.wires[link]], dtype=np.intp)
-            offered = self.capacity[link] * self.weather.factor(wire, at)[0]
-            self.known[link] = float(offered), float(self.weather.until(wire, at)[0])
+            offered = self.capacity[link] * self.variation.factor(wire, at)[0]
+            self.known[link] = float(offered), float(self.variation.until(wire, at)[0])
         return self.known[link]
 
 
@@ -66,12 +66,12 @@ def _window(drawn: Scenario) -> Window:
         pools.append(Pool(pool.devices, kind.memory, dict(kind.index), {}))
     round_trip, capacity = np.zeros((2, len(places), len(places)))
     wires: dict[Link, int] = {}
-    for number, wire in enumerate(topology.wires):
+    for number, wire in enumerate(topology.links):
         link = places[wire.source], places[wire.target]
         wires[link], round_trip[link], capacity[link] = number, wire.round_trip, wire.capacity
     none = np.zeros(len(places))
     network = Offered(
-        round_trip, capacity, none, lambda _: False, lambda *_: 1.0, topology.weather, wires
+        round_trip, capacity, none, lambda _: False, lambda *_: 1.0, topology.variation, wires
     )  # what the annex draws has no say here
     jobs = tuple(
         Job(

@@ -38,12 +38,12 @@ def exponential(power: _Real) -> _Real:
     return series
 
 
-def wave(turns: NDArray[np.float64]) -> NDArray[np.float64]:
+def wave(cycles: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sine of so many turns, to 0.0017, by the formula of Bhaskara I (Mahabhaskariya, 7th century).
 
     It is 16 t (1 - t) / (5 - 4 t (1 - t)), where t is a share of half a turn.
     """
-    halves = 2.0 * (turns - np.floor(turns))
+    halves = 2.0 * (cycles - np.floor(cycles))
     share = halves - np.floor(halves)
     bow = share * (1.0 - share)
     return np.where(halves < 1.0, 1.0, -1.0) * (16.0 * bow / (5.0 - 4.0 * bow))

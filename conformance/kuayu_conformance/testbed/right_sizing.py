@@ -266,7 +266,7 @@ class Outcome:
         died: Runs that memory ended.
         lost: Seconds of them.
         used: Mean share of each resource that was put to use; runs that died do not count.
-        held: Mean share of each resource that was given away.
+        occupied: Mean share of each resource that was given away.
         full: Seconds until cores were held to 95 % for the first time; infinite where they never were.
         started: ``(n,)`` when each was started for the first time; infinite where it was not.
     """
@@ -277,7 +277,7 @@ class Outcome:
     died: int
     lost: float
     used: tuple[float, ...]
-    held: tuple[float, ...]
+    occupied: tuple[float, ...]
     full: float
     started: Numbers
 
@@ -355,7 +355,7 @@ def records(tasks: Tasks, names: Sequence[str], seed: str) -> "list[documents.Ta
     most = np.minimum(tasks.requested, tasks.need)
     most[:, MEMORY] = tasks.peak
     around = exponential(0.5 * normal(stream(seed, "traffic"), (len(tasks), 2)).astype(np.float64).clip(-3.0, 3.0))
-    flow, held = 8e7 * used[:, 1] * around[:, 0], (1.0 + 20.0 * used[:, 0]) * GIGABYTE * around[:, 1]
+    flow, memory = 8e7 * used[:, 1] * around[:, 0], (1.0 + 20.0 * used[:, 0]) * GIGABYTE * around[:, 1]
     return [
         {
             "kind": names[tasks.kind[row]],
@@ -363,7 +363,7 @@ def records(tasks: Tasks, names: Sequence[str], seed: str) -> "list[documents.Ta
             "used": amounts(used[row]),
             "peak": amounts(most[row]),
             "network_flow": _short(flow[row]),
-            "accelerator_memory": _short(held[row]),
+            "accelerator_memory": _short(memory[row]),
             "duration": _short(tasks.duration[row] * slow[row]),
         }
         for row in range(len(tasks))
@@ -391,9 +391,9 @@ def numbers(sized: "Sequence[documents.SizedTask]") -> Numbers:
     """What tasks should be given, ``(n, 3)``, memory in gigabytes."""
     given = [row["recommended"] for row in sized]
     rows = [[amount["devices"], amount["cores"], amount["memory"]] for amount in given]
-    found = np.array(rows, np.float64).reshape(len(rows), len(RESOURCES))
-    found[:, MEMORY] /= GIGABYTE
-    return found
+    result = np.array(rows, np.float64).reshape(len(rows), len(RESOURCES))
+    result[:, MEMORY] /= GIGABYTE
+    return result
 
 
 def _drawn(seed: str, mix: tuple[int, ...], world: World, arrivals: Numbers) -> Tasks:
@@ -502,7 +502,7 @@ class _Play:
             died=self.died,
             lost=self.lost,
             used=tuple(map(float, self.use / whole)),
-            held=tuple(map(float, self.hold / whole)),
+            occupied=tuple(map(float, self.hold / whole)),
             full=self.full,
             started=self.started,
         )

@@ -174,27 +174,27 @@ def steady(chance: Chance, _noise: np.random.Generator, seconds: int) -> Activit
 
 def capped(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity:
     """Full utilisation under a limit of power that is reached all the time; what gets done varies a little."""
-    made = _constant(seconds, 1.0, chance.between(0.15, 0.6), chance.between(0.3, 0.95))
-    made.effort = _noisy(made.effort, noise, 0.03)
-    return made
+    activity = _constant(seconds, 1.0, chance.between(0.15, 0.6), chance.between(0.3, 0.95))
+    activity.effort = _noisy(activity.effort, noise, 0.03)
+    return activity
 
 
 def noisy(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity:
     """Work whose values vary from second to second, each by itself."""
     by = chance.between(0.01, 0.05)
-    made = _constant(seconds, chance.between(0.45, 0.95), chance.between(0.3, 0.9), chance.between(0.2, 0.95))
-    made.utilisation = np.minimum(1.0, _noisy(made.utilisation, noise, by))
-    made.effort, made.power = _noisy(made.effort, noise, by), _noisy(made.power, noise, by)
-    return made
+    activity = _constant(seconds, chance.between(0.45, 0.95), chance.between(0.3, 0.9), chance.between(0.2, 0.95))
+    activity.utilisation = np.minimum(1.0, _noisy(activity.utilisation, noise, by))
+    activity.effort, activity.power = _noisy(activity.effort, noise, by), _noisy(activity.power, noise, by)
+    return activity
 
 
 def drifting(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity:
     """Work that swings slowly about its mean."""
-    made = noisy(chance, noise, seconds)
+    activity = noisy(chance, noise, seconds)
     swing = 1 + chance.between(0.01, 0.05) * wave(np.arange(seconds) / chance.between(40, 160) + chance.fraction())
-    made.utilisation = np.minimum(1.0, made.utilisation * swing)
-    made.effort, made.power = made.effort * swing, made.power * swing
-    return made
+    activity.utilisation = np.minimum(1.0, activity.utilisation * swing)
+    activity.effort, activity.power = activity.effort * swing, activity.power * swing
+    return activity
 
 
 def at_rest(chance: Chance, _noise: np.random.Generator, seconds: int) -> Activity:
@@ -210,30 +210,30 @@ def held_at_rest(chance: Chance, _noise: np.random.Generator, seconds: int) -> A
 def notebook(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity:
     """Even work and rests with all memory kept, in turns."""
     works = _spells(chance, seconds)
-    made = _constant(seconds, chance.between(0.5, 1.0), chance.between(0.3, 0.9), chance.between(0.3, 0.95))
-    made.effort, made.power = _noisy(made.effort, noise, 0.02), _noisy(made.power, noise, 0.02)
-    return _resting(made, works)
+    activity = _constant(seconds, chance.between(0.5, 1.0), chance.between(0.3, 0.9), chance.between(0.3, 0.95))
+    activity.effort, activity.power = _noisy(activity.effort, noise, 0.02), _noisy(activity.power, noise, 0.02)
+    return _resting(activity, works)
 
 
 def server(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity:
     """A load that wanders, and seconds without any request, likewise."""
     works = _spells(chance, seconds)
-    made = _constant(seconds, 1.0, 1.0, chance.between(0.6, 0.95))
+    activity = _constant(seconds, 1.0, 1.0, chance.between(0.6, 0.95))
     load, aside = np.empty(seconds), 0.0
     mean = chance.between(0.35, 0.7)
     for second, shock in enumerate(normal(noise, seconds).tolist()):
         aside = 0.8 * aside + 0.2 * shock
         load[second] = min(0.85, max(0.15, mean * float(exponential(aside))))
-    made.utilisation, made.effort, made.power = load, load, 0.1 + 0.6 * load
-    return _resting(made, works)
+    activity.utilisation, activity.effort, activity.power = load, load, 0.1 + 0.6 * load
+    return _resting(activity, works)
 
 
 def jobs(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity:
     """Jobs one after the other; between two of them the memory is given back."""
-    made = notebook(chance, noise, seconds)
-    made.memory = np.where(made.works, made.memory, DRIVER)
-    made.power = np.where(made.works, made.power, 0.0)
-    return made
+    activity = notebook(chance, noise, seconds)
+    activity.memory = np.where(activity.works, activity.memory, DRIVER)
+    activity.power = np.where(activity.works, activity.power, 0.0)
+    return activity
 
 
 PATTERNS: dict[str, tuple[Pattern, float]] = {
@@ -250,44 +250,44 @@ PATTERNS: dict[str, tuple[Pattern, float]] = {
 """What nodes do that are well, and how often each is drawn."""
 
 
-def with_faults(made: Activity, onset: int, chance: Chance) -> None:
+def with_faults(activity: Activity, onset: int, chance: Chance) -> None:
     """Work stops with a fault that is counted once or stands; the memory stays held."""
-    hang(made, onset, chance)
+    hang(activity, onset, chance)
     if chance.fraction() < 0.5:  # noqa: PLR2004 - exporters of either kind
-        made.faults[onset:] = 1.0
+        activity.faults[onset:] = 1.0
     else:
-        made.faults[onset] = 1.0 + chance.below(3)
+        activity.faults[onset] = 1.0 + chance.below(3)
 
 
-def hang(made: Activity, onset: int, _chance: Chance) -> None:
+def hang(activity: Activity, onset: int, _chance: Chance) -> None:
     """Work stops, and nothing counts it."""
-    made.utilisation[onset:] = made.effort[onset:] = 0.0
-    made.power[onset:] = OPEN
-    made.works[onset:] = False
-    made.fails[onset:] = True
+    activity.utilisation[onset:] = activity.effort[onset:] = 0.0
+    activity.power[onset:] = OPEN
+    activity.works[onset:] = False
+    activity.fails[onset:] = True
 
 
-def stuck(made: Activity, onset: int, _chance: Chance) -> None:
+def stuck(activity: Activity, onset: int, _chance: Chance) -> None:
     """A kernel never ends: fully utilised, and nothing gets done."""
-    made.utilisation[onset:], made.effort[onset:], made.power[onset:] = 1.0, 0.0, WAITING
-    made.fails[onset:] = True
+    activity.utilisation[onset:], activity.effort[onset:], activity.power[onset:] = 1.0, 0.0, WAITING
+    activity.fails[onset:] = True
 
 
-def reported(made: Activity, onset: int, _chance: Chance) -> None:
+def reported(activity: Activity, onset: int, _chance: Chance) -> None:
     """Somebody else knows, and reports the state of health."""
-    made.fails[onset:] = True
+    activity.fails[onset:] = True
 
 
-def waiting(made: Activity, onset: int) -> None:
+def waiting(activity: Activity, onset: int) -> None:
     """What the others of a family do from then on: they wait, busily."""
-    made.utilisation[onset:], made.effort[onset:], made.power[onset:] = 1.0, 0.0, WAITING
+    activity.utilisation[onset:], activity.effort[onset:], activity.power[onset:] = 1.0, 0.0, WAITING
 
 
 Stop = Callable[[Activity, int, Chance], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class InjectedFault:
     """A way to stop.
 
     Attributes:
@@ -303,11 +303,13 @@ class Trouble:
     together: bool = False
 
 
-TROUBLES: dict[str, Trouble] = {
-    "stops with a fault": Trouble(with_faults, ("accelerator_utilisation", "accelerator_memory_used", "faults"), 1.5),
-    "stuck kernel": Trouble(stuck, ("accelerator_utilisation", "matrix_pipe_activity"), 1.2),
-    "reported as faulty": Trouble(reported, ("health_state",), 0.8),
-    "hangs while its family waits": Trouble(
+INJECTED_FAULTS: dict[str, InjectedFault] = {
+    "stops with a fault": InjectedFault(
+        with_faults, ("accelerator_utilisation", "accelerator_memory_used", "faults"), 1.5
+    ),
+    "stuck kernel": InjectedFault(stuck, ("accelerator_utilisation", "matrix_pipe_activity"), 1.2),
+    "reported as faulty": InjectedFault(reported, ("health_state",), 0.8),
+    "hangs while its family waits": InjectedFault(
         hang, ("accelerator_utilisation", "power", "accelerator_memory_used"), 0.8, together=True
     ),
 }
@@ -494,18 +496,18 @@ class World:
 
     def _faulty(self, number: int) -> Unit:
         chance, noise = Chance(self._seed, f"unit {number}"), stream(self._seed, f"noise {number}")
-        pattern = chance.weighted([(name, trouble.weight) for name, trouble in TROUBLES.items()])
-        trouble = TROUBLES[pattern]
-        measures = any_measures(chance, trouble.least)
+        pattern = chance.weighted([(name, fault.weight) for name, fault in INJECTED_FAULTS.items()])
+        fault = INJECTED_FAULTS[pattern]
+        measures = any_measures(chance, fault.least)
         exporter = Exporter.drawn(chance, measures, quick=True, in_turns=False)
-        members = chance.pick(FAMILY.tolist()) if trouble.together else 1
+        members = chance.pick(FAMILY.tolist()) if fault.together else 1
         nodes = self._registered(number, exporter, members, chance)
         patience = GRACE + SAMPLES * exporter.period
         last = int(self.scale.seconds - patience - LASTING - 1)
         onset = self.scale.warm_up + chance.below(last)
         work = steady if chance.fraction() < 0.4 else noisy  # noqa: PLR2004 - some of either
         does = [work(Chance(self._seed, f"work {number}"), noise, self.scale.total) for _ in nodes]
-        trouble.stop(does[0], onset, chance)
+        fault.stop(does[0], onset, chance)
         for activity in does[1:]:
             waiting(activity, onset)
         reports_health = "health_state" in measures
@@ -552,14 +554,17 @@ def _constant(seconds: int, utilisation: float, power: float, memory: float) -> 
 
 
 def _noisy(values: Floats, noise: np.random.Generator, by: float) -> Floats:
-    made: Floats = values * (1 + by * np.clip(normal(noise, len(values)).astype(np.float64), -3, 3))
-    return made
+    result: Floats = values * (1 + by * np.clip(normal(noise, len(values)).astype(np.float64), -3, 3))
+    return result
 
 
-def _resting(made: Activity, works: np.ndarray) -> Activity:
-    made.utilisation, made.effort = np.where(works, made.utilisation, 0.0), np.where(works, made.effort, 0.0)
-    made.power, made.works = np.where(works, made.power, OPEN), works
-    return made
+def _resting(activity: Activity, works: np.ndarray) -> Activity:
+    activity.utilisation, activity.effort = (
+        np.where(works, activity.utilisation, 0.0),
+        np.where(works, activity.effort, 0.0),
+    )
+    activity.power, activity.works = np.where(works, activity.power, OPEN), works
+    return activity
 
 
 def _spells(chance: Chance, seconds: int) -> np.ndarray:
@@ -577,8 +582,8 @@ def _spells(chance: Chance, seconds: int) -> np.ndarray:
 def _stepped(values: Floats, step: float) -> Floats:
     """Values in whole steps, without the last digits of a multiplication."""
     per = round(1 / step) if step < 1 else 0
-    made: Floats = np.rint(values * per) / per if per else np.rint(values / step) * step
-    return made
+    result: Floats = np.rint(values * per) / per if per else np.rint(values / step) * step
+    return result
 
 
 @dataclass(frozen=True, slots=True)

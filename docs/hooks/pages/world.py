@@ -10,10 +10,9 @@ from kuayu_conformance.checks.scheduling.cells import FULL, HOUR, QUICK, Plan
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_conformance.testbed.scheduling import scenarios, topology, workload
 from kuayu_conformance.testbed.scheduling.scenarios import Timing
-from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS, PLACES, REFERENCE
-from kuayu_conformance.testbed.scheduling.topology.accelerators import SHEETS
+from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS, PLACES, REFERENCE, SHEETS
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE
-from kuayu_conformance.testbed.scheduling.workload.families import Family as Habits
+from kuayu_conformance.testbed.scheduling.workload import Family as Habits
 
 from . import world_words as words
 from .made import Made

@@ -8,9 +8,16 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kuayu_conformance.testbed.scheduling.pictures import Trajectory, bars, queue, recorded, traffic, utilisation
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario
-from kuayu_conformance.testbed.scheduling.windows import BASELINES
+from kuayu_conformance.testbed.scheduling.windows import (
+    BASELINES,
+    Trajectory,
+    bars,
+    queue,
+    recorded,
+    traffic,
+    utilisation,
+)
 from kuayu_schemas.models import ReportPlot
 
 FOLDER = Path(__file__).parents[2] / "results/scheduling"

@@ -299,7 +299,7 @@ HABIT = {
     ),
     "pinned": Words("Chance that a data set may not leave its domain.", "数据集不可离开其所在域的概率。"),
     "over_request": Words(
-        "How far what is used lies below what is asked for: one as measured, nought not at all.",
+        "How far what is used lies below what is asked for: one as measured, zero not at all.",
         "实际使用低于申请的程度：1 为与实测相同，0 为完全相等。",
     ),
     "stated_spread": Words(

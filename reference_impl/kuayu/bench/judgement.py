@@ -10,7 +10,7 @@ from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import Policy, View
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.values import JobKind
-from kuayu_conformance.testbed.scheduling.windows import Cohort, Played, cohort, play_window
+from kuayu_conformance.testbed.scheduling.windows import Cohort, WindowResult, cohort, play_window
 
 MILLION = 1e6
 
@@ -127,6 +127,6 @@ def ratios(results: Sequence[Result], name: str, to: str, figure: str) -> list[f
     return [ours[key] / theirs[key] for key in ours if key in theirs and ours[key] > 0.0 and theirs[key] > 0.0]
 
 
-def _period(played: Played, *, serving: bool) -> float:
+def _period(played: WindowResult, *, serving: bool) -> float:
     found = [job.period for job in played.jobs if (job.kind is JobKind.SERVING) is serving]
     return float(np.mean(found)) if found else float("nan")

@@ -169,7 +169,8 @@ def _drawn(cell: "Cell", timing: "Timing", number: int) -> "Scenario":
     from kuayu_conformance.testbed.scheduling.scenarios import scenario
     from kuayu_conformance.testbed.scheduling.topology import ASSIGNMENTS
     from kuayu_conformance.testbed.scheduling.windows import cohort
-    from kuayu_conformance.testbed.scheduling.workload import MissingTraces, NotEnoughJobs
+    from kuayu_conformance.testbed.scheduling.workload import NotEnoughJobs
+    from kuayu_conformance.testbed.scheduling.workload.traces import MissingTraces
 
     try:
         window = scenario(cell, timing, f"bench/{number}", assignment=number % ASSIGNMENTS)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.sparse import IN_TURNS, LASTING, MEASURES, TROUBLES, Scale, World, any_measures
+from kuayu_conformance.testbed.sparse import IN_TURNS, INJECTED_FAULTS, LASTING, MEASURES, Scale, World, any_measures
 from kuayu_schemas import schema
 
 SMALL = Scale(healthy=120, faulty=60, warm_up=48, seconds=62)
@@ -64,11 +64,11 @@ def test_the_first_rest_with_memory_held_is_judged_as_every_other_is(world: Worl
 def test_what_stops_sends_what_suffices_and_soon_enough_to_be_seen(world: World) -> None:
     stops = [unit for unit in world.units if unit.onset is not None]
     for unit in stops:
-        assert set(TROUBLES[unit.pattern].least) <= set(unit.measures)
+        assert set(INJECTED_FAULTS[unit.pattern].least) <= set(unit.measures)
         assert unit.onset is not None
         assert unit.onset >= world.scale.warm_up
         assert unit.onset + unit.patience + LASTING < world.scale.total
-    assert set(Counter(unit.pattern for unit in stops)) == set(TROUBLES)
+    assert set(Counter(unit.pattern for unit in stops)) == set(INJECTED_FAULTS)
 
 
 def test_a_fault_that_is_counted_once_is_not_missed_where_samples_come_seldom() -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from kuayu.scheduling.policy_network import SEEN as STANDING
 from kuayu.scheduling.policy_network import SET, SPAN
-from kuayu_conformance.testbed.scheduling.core import events
+from kuayu_conformance.testbed.scheduling.core.jobs import OVER, SHORT
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
@@ -78,11 +78,11 @@ def prepared(number: int, scenario: Scenario) -> PreparedWorld:
     """A scenario with the rule's account of it.
 
     Raises:
-        TypeError: Its weather or law is another than the suite's, so that it is not compiled.
+        TypeError: Its link variation or law is another than the suite's, so that it is not compiled.
     """
     world, until = scenario.world(), scenario.timing.horizon
     if not isinstance(world, CompiledWorld):
-        raise TypeError(f"scenario {number} has a weather or a law of its own, and is not compiled")
+        raise TypeError(f"scenario {number} has a link variation or a law of its own, and is not compiled")
     played, rule, rows = world.copy(), CompiledRule(), []
     for instant in np.arange(0.0, until + batch.GRID, batch.GRID).tolist():
         if instant > 0.0:
@@ -129,7 +129,7 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._scenarios = scenarios or (lambda number: drawn(purpose, number))
         self._prepared: dict[int, PreparedWorld] = {}
         self._next = self._looked = 0
-        self._status = np.full(num_envs, events.OVER)
+        self._status = np.full(num_envs, OVER)
         self._until, self._scale = np.zeros(num_envs), np.ones((num_envs, 2))
         self._rewards, self._sums = np.zeros(num_envs), np.zeros(num_envs)
         self._world: list[CompiledWorld] = []
@@ -287,10 +287,10 @@ class VectorSchedulingEnv(_Worlds):
         ended = np.zeros(self.num_envs, dtype=np.bool_)
         final: dict[int, dict[str, Any]] = {}
         for place in np.flatnonzero(self._status != epoch_loop.ASKED).tolist():
-            while self._status[place] == events.SHORT:
+            while self._status[place] == SHORT:
                 self._grow(place)
                 self._go_on(place, place + 1)
-            if self._status[place] == events.OVER:
+            if self._status[place] == OVER:
                 ended[place], final[place] = True, self._close(place)
         self._sums += self._rewards
         rewards = self._rewards.copy()
@@ -321,7 +321,7 @@ class VectorSchedulingEnv(_Worlds):
             self._go_on(place, place + 1)
             if self._status[place] == epoch_loop.ASKED:
                 return
-            if self._status[place] == events.SHORT:
+            if self._status[place] == SHORT:
                 self._grow(place)
             else:
                 self._begin(place)
@@ -389,7 +389,7 @@ class VectorConstantsEnv(_Worlds):
         ended = np.zeros(self.num_envs, dtype=np.bool_)
         final: dict[int, dict[str, Any]] = {}
         for place in range(self.num_envs):
-            while self._status[place] == events.SHORT:
+            while self._status[place] == SHORT:
                 self._grow(place)
                 self._pass(place, place + 1)
             if self._instant[place] >= self._until[place] or self._world[place].over:

@@ -83,13 +83,13 @@ class Window:
         scenario: The same.
 
     Raises:
-        TypeError: Its weather or law is another than the suite's, so that it is not compiled.
+        TypeError: Its link variation or law is another than the suite's, so that it is not compiled.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         world = scenario.world()
         if not isinstance(world, CompiledWorld):
-            raise TypeError("the scenario has a weather or a law of its own, and is not compiled")
+            raise TypeError("the scenario has a link variation or a law of its own, and is not compiled")
         timing, jobs = scenario.timing, scenario.workload.jobs
         self.scenario, self._world = scenario, world
         submitted = np.array([job.submitted for job in jobs])

@@ -132,7 +132,7 @@ def originals(tasks: Tasks, policies: Iterable[str]) -> dict[str, SizedWindow]:
 def played(outcome: Outcome) -> SizedWindow:
     """The figures of an outcome that are judged and printed."""
     four = (float(outcome.deployed), outcome.completion, outcome.used[DEVICES], outcome.used[MEMORY])
-    return SizedWindow(four, outcome.held, outcome.arrived, outcome.died, outcome.lost)
+    return SizedWindow(four, outcome.occupied, outcome.arrived, outcome.died, outcome.lost)
 
 
 def gains(windows: Sequence[Window], policy: str) -> Four:

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, TypedDict
 
 from kuayu_conformance.testbed.scheduling.engine.paths import shortest_paths
-from kuayu_conformance.testbed.scheduling.values import Wire
+from kuayu_conformance.testbed.scheduling.values import Link
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -237,16 +237,16 @@ class Paths:
 
     def __init__(self, names: list[str], links: "Iterable[documents.PathLink]") -> None:
         self._numbers = {name: number for number, name in enumerate(names)}
-        wires = [
-            Wire(link["source"], link["target"], link["available"], link["round_trip_time"], link["tariff"])
+        edges = [
+            Link(link["source"], link["target"], link["available"], link["round_trip_time"], link["tariff"])
             for link in links
         ]
-        self._wires, self._shortest = wires, shortest_paths(names, wires)
+        self._edges, self._shortest = edges, shortest_paths(names, edges)
 
     def of(self, source: str, target: str) -> tuple[float, float]:
         """Seconds of the round trip, infinite without a way, and bits a second that are available."""
         seconds, path = self._shortest.get((self._numbers[source], self._numbers[target]), (inf, ()))
-        return seconds, min((self._wires[link].capacity for link in path), default=inf)
+        return seconds, min((self._edges[link].capacity for link in path), default=inf)
 
 
 def _pools(shares: "list[documents.DomainShare]") -> set[Pool]:

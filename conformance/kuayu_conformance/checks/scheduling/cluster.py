@@ -19,13 +19,13 @@ from kuayu_conformance.testbed.scheduling.values import (
     DeviceType,
     Job,
     JobKind,
+    Link,
     Model,
     Placement,
     Pool,
     Share,
     Site,
     Split,
-    Wire,
 )
 
 if TYPE_CHECKING:
@@ -35,17 +35,17 @@ _BITS, _HOUR = 8.0, 3600.0
 
 
 class ConstantLinks:
-    """Weather in which nothing changes."""
+    """Links that never change."""
 
-    def factor(self, wires: Numbers, instant: float) -> Floats:
+    def factor(self, links: Numbers, instant: float) -> Floats:
         """One for each."""
         del instant
-        return np.ones(len(wires))
+        return np.ones(len(links))
 
-    def until(self, wires: Numbers, instant: float) -> Floats:
+    def until(self, links: Numbers, instant: float) -> Floats:
         """Never."""
         del instant
-        return np.full(len(wires), inf)
+        return np.full(len(links), inf)
 
     def tariff(self, instant: float) -> float:
         """One."""
@@ -67,9 +67,9 @@ class Map:
     """Domains as they are free, with links of what is available on them."""
 
     sites: tuple[Site, ...]
-    wires: tuple[Wire, ...]
+    links: tuple[Link, ...]
     devices: Mapping[str, DeviceType]
-    weather: ConstantLinks
+    variation: ConstantLinks
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,13 @@ class ClusterState:
         self._state = state
         self.names = [domain["id"] for domain in state["domains"]]
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._wires = tuple(
-            Wire(link["source"], link["target"], link["available"], link["round_trip_time"], link["tariff"])
+        self._links = tuple(
+            Link(link["source"], link["target"], link["available"], link["round_trip_time"], link["tariff"])
             for link in state["links"]
         )
-        self.routes = Routes(self.names, self._wires)
-        self._available = self.routes.narrowest(np.array([edge.capacity for edge in self._wires]))
-        self._tariffs = self.routes.total(np.array([edge.tariff for edge in self._wires]))
+        self.routes = Routes(self.names, self._links)
+        self._available = self.routes.narrowest(np.array([edge.capacity for edge in self._links]))
+        self._tariffs = self.routes.total(np.array([edge.tariff for edge in self._links]))
         self._pools = {
             (domain["id"], pool["accelerator"]): pool for domain in state["domains"] for pool in domain["pools"]
         }
@@ -150,7 +150,7 @@ class ClusterState:
             )
             for domain in self._state["domains"]
         )
-        return Map(sites, self._wires, self.devices, ConstantLinks())
+        return Map(sites, self._links, self.devices, ConstantLinks())
 
     @cached_property
     def load(self) -> Load:

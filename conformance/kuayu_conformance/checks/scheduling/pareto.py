@@ -85,7 +85,7 @@ def exact(state: "documents.SchedulingState") -> tuple[Ends, ...]:
     well, and a run with the same nonce asks the same again, but for names.
 
     Raises:
-        NotSolved: The instance is too large.
+        SolverFailure: The instance is too large.
     """
     return _exact(unnamed(state))
 

@@ -31,10 +31,9 @@ from kuayu_conformance.episode import Episode, Settings
 from kuayu_conformance.segments import digest_of as digest_of_segment
 from kuayu_conformance.statistics import quantile
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
-from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, Wire
+from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, StateCodec
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.pictures import pictures, recorded
 from kuayu_conformance.testbed.scheduling.scenarios import (
     Cell,
     Scenario,
@@ -46,7 +45,16 @@ from kuayu_conformance.testbed.scheduling.scenarios import (
     submitted,
 )
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind
-from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, JobScore, Played, cohort, play_window
+from kuayu_conformance.testbed.scheduling.windows import (
+    BASELINES,
+    Cohort,
+    JobScore,
+    WindowResult,
+    cohort,
+    pictures,
+    play_window,
+    recorded,
+)
 from kuayu_schemas.models import ReportPlot
 
 LARGE = 8
@@ -150,7 +158,7 @@ class Score:
     bad_answers: int
 
     @classmethod
-    def of(cls, played: Played) -> Self:
+    def of(cls, played: WindowResult) -> Self:
         """Sums of what was played."""
         jobs = played.jobs
         training = [job for job in jobs if job.kind is not JobKind.SERVING]
@@ -585,7 +593,7 @@ class Player:
 
     def _asked(self, episode: Episode, scenario: Scenario, number: int, counts: RequestMode) -> "ServicePolicy":
         return ServicePolicy(
-            episode, counts, Wire(episode.salted(f"{episode.settings.nonce}/{scenario.cell}/{number}"))
+            episode, counts, StateCodec(episode.salted(f"{episode.settings.nonce}/{scenario.cell}/{number}"))
         )
 
 
@@ -611,7 +619,7 @@ class _Line:
 class ServicePolicy(RemotePolicy):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
-    def __init__(self, episode: Episode, counts: RequestMode, codec: Wire) -> None:
+    def __init__(self, episode: Episode, counts: RequestMode, codec: StateCodec) -> None:
         # not a method of its own: in a circle of references all that was told of a window would be kept
         self._counts, self._line = counts, _Line(episode)
         super().__init__(self._line.post, codec)

@@ -4,7 +4,7 @@
    much is assumed: a domain has one or the other about every day, so that a few days show some.
 2. **Crowd.** Small jobs and services of a domain are arrays of submissions, seconds and devices; none of them waits.
    Small jobs are drawn from what was fitted to ITP's clusters, services from what was fitted to Alibaba's pods that
-   serve (see :mod:`kuayu_conformance.testbed.scheduling.workload.fitted`): their seconds and sizes, and the hours and
+   serve (see :mod:`kuayu_conformance.testbed.scheduling.workload.traces`): their seconds and sizes, and the hours and
    days at which they are submitted, which are those of Philly.
 3. **Demand.** A domain demands what its trainings, its events and its crowd hold or wait for; everything follows from
    the seed.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from kuayu_conformance.testbed.chance import Chance, stream
 from kuayu_conformance.testbed.demand.trainings import KINDS, Kind, Large, gauss, large_jobs
 from kuayu_conformance.testbed.elementary import growth, read_off
-from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, draw_cluster, parameters
+from kuayu_conformance.testbed.scheduling.workload.traces import LEVELS, draw_cluster, parameters
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -96,7 +96,7 @@ def small_jobs(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
     fit = parameters()[0]["itp"]
     cluster = next(candidate for candidate in fit.clusters if candidate.name == kind.cluster)
     drawn = draw_cluster(fit, cluster, span, stream(seed, "small jobs"), scale=kind.scale)
-    selected = (drawn.turn <= kind.scale) & (drawn.submitted < span[1])
+    selected = (drawn.threshold <= kind.scale) & (drawn.submitted < span[1])
     seconds = np.maximum(1.0, np.rint(drawn.duration[selected]))
     return Crowd(np.rint(drawn.submitted[selected]), seconds, drawn.devices[selected])
 

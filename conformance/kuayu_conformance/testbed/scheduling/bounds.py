@@ -27,19 +27,26 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array, vstack
 
-from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law, Numbers, Topology, Weather, Workload
+from kuayu_conformance.testbed.scheduling.engine.interfaces import (
+    Floats,
+    Law,
+    LinkVariation,
+    Numbers,
+    Topology,
+    Workload,
+)
 from kuayu_conformance.testbed.scheduling.engine.state import Holding, Places
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.values import (
     Dataset,
     DeviceType,
     Job,
+    Link,
     Placement,
     Pool,
     Share,
     Site,
     Split,
-    Wire,
 )
 
 NAME = "all"
@@ -170,10 +177,13 @@ def capacity(jobs: Needs, devices: Floats | None = None) -> Capacity:
     last = len(rows)
     done = coo_array((-kinds[rows, pools], (rows, np.arange(last))), shape=(len(kinds), last + 1))
     demanded = coo_array((mix, (np.arange(len(kinds)), np.full(len(kinds), last))), shape=(len(kinds), last + 1))
-    held = coo_array((np.ones(last), (pools, np.arange(last))), shape=(len(sizes), last + 1))
+    holdings = coo_array((np.ones(last), (pools, np.arange(last))), shape=(len(sizes), last + 1))
     limits = np.concatenate([np.zeros(len(kinds)), sizes])
     solved = linprog(
-        np.append(np.zeros(last), -1.0), A_ub=vstack([done + demanded, held], format="csr"), b_ub=limits, method="highs"
+        np.append(np.zeros(last), -1.0),
+        A_ub=vstack([done + demanded, holdings], format="csr"),
+        b_ub=limits,
+        method="highs",
     )
     assert solved.status == 0, solved.message
     used = np.bincount(pools, weights=solved.x[:last], minlength=len(sizes))
@@ -190,7 +200,7 @@ def cheapest_seconds(jobs: Needs, values: Floats) -> Floats:
 
     Args:
         jobs: By job and pool.
-        values: Of a device second, by pool; none below nought.
+        values: Of a device second, by pool; none below zero.
     """
     unit_costs = np.divide(values, jobs.rates, out=np.full(jobs.rates.shape, np.inf), where=jobs.rates > 0.0)
     least: Floats = unit_costs.min(axis=1, initial=np.inf)
@@ -309,27 +319,27 @@ def makespan(jobs: Needs) -> Makespan:
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class IdealPool:
     """A topology of one domain, and a workload at home there.
 
     Attributes:
         sites: The domain; a pool for each kind of accelerator.
-        wires: None.
+        links: None.
         devices: As before.
-        weather: As before; there is nothing that it could change.
+        variation: As before; there is nothing that it could change.
         jobs: All of them.
         datasets: All of them, at hand and never pinned.
     """
 
     sites: tuple[Site, ...]
-    wires: tuple[Wire, ...]
+    links: tuple[Link, ...]
     devices: Mapping[str, DeviceType]
-    weather: Weather
+    variation: LinkVariation
     jobs: tuple[Job, ...]
     datasets: Mapping[str, Dataset]
 
 
-def pooled(topology: Topology, workload: Workload) -> Pooled:
+def pooled(topology: Topology, workload: Workload) -> IdealPool:
     """The ideal pool of a scenario, to be played with a baseline: what part of its gain was reached is shown beside.
 
     It is no bound, since the baseline may be beaten there as well. A job that was larger than a pool of its own domain
@@ -348,11 +358,11 @@ def pooled(topology: Topology, workload: Workload) -> Pooled:
         Pool(device, *(of[0] if len(of) == 1 else (sum(count * size for count, size in of), 1)), prices[device])
         for device, of in nodes.items()
     )
-    return Pooled(
+    return IdealPool(
         (Site(NAME, topology.sites[0].latitude, topology.sites[0].longitude, pools),),
         (),
         topology.devices,
-        topology.weather,
+        topology.variation,
         tuple(replace(job, home=NAME) for job in workload.jobs),
         MappingProxyType(
             {name: replace(dataset, sites=(NAME,), pinned=False) for name, dataset in workload.datasets.items()}
@@ -412,11 +422,11 @@ class Instance:
 def instance(
     topology: Topology, workload: Workload, law: Law, slot: float, *, period: int = 50, shrunk: float = 0.75
 ) -> Instance:
-    """An instance of a scenario, at the weather and tariff of its begin.
+    """An instance of a scenario, at the variation and tariff of its beginning.
 
     Ways are: in each pool the devices that a job asked for, or all; those below which it does not run; and ``shrunk``
     of the pool; and for one that may be spread periodically, all pairs of pools of different domains, in proportion to
-    their sizes. Each way has the wires to itself, so that staging and exchanges may take longer in the engine, never
+    their sizes. Each way has the links to itself, so that staging and exchanges may take longer in the engine, never
     less; what is exact is exact without contention, and a bound with it. All weights are one.
 
     Args:
@@ -434,15 +444,15 @@ def instance(
     for name, data in workload.datasets.items():
         if read.count(name) > 1 and data.size > 0.0 and not data.pinned:
             raise ValueError(f"{name} is read by {read.count(name)} jobs: what one moves, the others find")
-    scene = _Scene(topology, workload, law, period, shrunk)
-    tasks = tuple(Task(job.name, job.submitted, 1.0, tuple(scene.options(job))) for job in workload.jobs)
+    builder = _OptionBuilder(topology, workload, law, period, shrunk)
+    tasks = tuple(Task(job.name, job.submitted, 1.0, tuple(builder.options(job))) for job in workload.jobs)
     for task in tasks:
         if not task.options:
             raise ValueError(f"{task.name} can run nowhere")
-    return Instance(tasks, tuple(scene.places.devices.tolist()), slot)
+    return Instance(tasks, tuple(builder.places.devices.tolist()), slot)
 
 
-class NotSolved(Exception):
+class SolverFailure(Exception):
     """The solver has not found the optimum in the time that it was given; the instance is too large for it."""
 
 
@@ -478,7 +488,7 @@ def quickest(instance: Instance, seconds: float = 60.0) -> Point:
         seconds: For which the solver may try, for each of its programmes.
 
     Raises:
-        NotSolved: That was not enough.
+        SolverFailure: That was not enough.
     """
     return _Programme(instance, seconds).least_period(inf)
 
@@ -508,10 +518,10 @@ def front(instance: Instance, seconds: float = 60.0) -> tuple[Point, ...]:
     step = _APART * max(points[0].money, 1e-300)
     budget = points[0].money - step
     while budget > least:
-        found = programme.least_period(budget)
-        if found.money < points[-1].money - step / 2.0:
-            points.append(found)
-        budget = min(found.money, budget) - step
+        point = programme.least_period(budget)
+        if point.money < points[-1].money - step / 2.0:
+            points.append(point)
+        budget = min(point.money, budget) - step
     return tuple(points) if points[-1].money <= least + step else (*points, programme.least_money())
 
 
@@ -532,17 +542,17 @@ def _latest(jobs: Needs) -> float:
     return float((jobs.submitted[order] + remaining).max())
 
 
-class _Scene:
+class _OptionBuilder:
     """Ways of jobs in a topology."""
 
     def __init__(self, topology: Topology, workload: Workload, law: Law, period: int, shrunk: float) -> None:
         self.places = Places(topology.sites, topology.devices)
         self._workload, self._law, self._period, self._shrunk = workload, law, period, shrunk
-        routes = Routes(self.places.sites, topology.wires)
-        every: Numbers = np.arange(len(topology.wires), dtype=np.intp)
-        offered = np.array([wire.capacity for wire in topology.wires]) * topology.weather.factor(every, 0.0)
+        routes = Routes(self.places.sites, topology.links)
+        every: Numbers = np.arange(len(topology.links), dtype=np.intp)
+        offered = np.array([link.capacity for link in topology.links]) * topology.variation.factor(every, 0.0)
         self._offered = routes.narrowest(offered)
-        tariffs = np.array([wire.tariff for wire in topology.wires]) * topology.weather.tariff(0.0)
+        tariffs = np.array([link.tariff for link in topology.links]) * topology.variation.tariff(0.0)
         self._tariffs = routes.total(tariffs)
 
     def options(self, job: Job) -> Iterator[Option]:
@@ -617,15 +627,15 @@ class _Programme:
         longest = [max(slots) for slots in lasting]
         latest = max(first) + sum(longest)
         columns = [
-            (number, way, start)
+            (number, choice, start)
             for number, task in enumerate(tasks)
-            for way in range(len(task.options))
+            for choice in range(len(task.options))
             for start in range(first[number], latest - longest[number] + 1)
         ]
         horizon = latest + 1
-        self._task, self._way, self._start = (np.array(part, dtype=np.intp) for part in zip(*columns, strict=True))
-        self._lasting = np.array([lasting[number][way] for number, way, _ in columns], dtype=np.intp)
-        options = [tasks[number].options[way] for number, way, _ in columns]
+        self._task, self._choice, self._start = (np.array(part, dtype=np.intp) for part in zip(*columns, strict=True))
+        self._lasting = np.array([lasting[number][choice] for number, choice, _ in columns], dtype=np.intp)
+        options = [tasks[number].options[choice] for number, choice, _ in columns]
         self._money = np.array([option.money for option in options])
         self._ends = self._start * slot + np.array([option.seconds for option in options])
         weights = np.array([task.weight for task in tasks])
@@ -636,30 +646,30 @@ class _Programme:
     def least_period(self, budget: float) -> Point:
         """Of those within a budget the quickest, and of these the cheapest."""
         within = [] if budget == inf else [self._at_most(self._money, budget)]
-        found = self._solve(self._period, within)
-        limit = float(self._period[found].sum()) * (1.0 + _TOLERANCE * 1e-2) + 1e-9
+        columns = self._solve(self._period, within)
+        limit = float(self._period[columns].sum()) * (1.0 + _TOLERANCE * 1e-2) + 1e-9
         return self._point(self._solve(self._money, [*within, self._at_most(self._period, limit)]))
 
     def least_money(self) -> Point:
         """Of the cheapest the quickest."""
-        found = self._solve(self._money, [])
-        budget = float(self._money[found].sum())
+        columns = self._solve(self._money, [])
+        budget = float(self._money[columns].sum())
         return self._point(self._solve(self._period, [self._at_most(self._money, budget)]))
 
     def least_makespan(self) -> Point:
         """One whose last job ends first: the least instant among all ends that leaves a schedule."""
         instants = np.unique(self._ends)
-        found = self._solve(self._period, [])
-        low, high = 0, int(np.searchsorted(instants, self._ends[found].max()))
+        columns = self._solve(self._period, [])
+        low, high = 0, int(np.searchsorted(instants, self._ends[columns].max()))
         while low < high:
             middle = (low + high) // 2
             try:
-                found = self._solve(self._period, [], self._ends <= instants[middle])
+                columns = self._solve(self._period, [], self._ends <= instants[middle])
             except _Infeasible:
                 low = middle + 1
             else:
-                high = int(np.searchsorted(instants, self._ends[found].max()))
-        return self._point(found)
+                high = int(np.searchsorted(instants, self._ends[columns].max()))
+        return self._point(columns)
 
     def _once(self) -> LinearConstraint:
         """Each task starts once."""
@@ -672,16 +682,16 @@ class _Programme:
         pools = len(self._instance.capacity)
         rows: list[int] = []
         columns: list[int] = []
-        held: list[float] = []
+        amounts: list[float] = []
         for column, option in enumerate(options):
             since = int(self._start[column])
             for slot in range(since, min(since + int(self._lasting[column]), horizon)):
                 for pool, devices in option.holding:
                     rows.append(slot * pools + pool)
                     columns.append(column)
-                    held.append(float(devices))
+                    amounts.append(float(devices))
         limits = np.tile(np.array(self._instance.capacity, dtype=np.float64), horizon)
-        matrix = csr_array((held, (rows, columns)), shape=(horizon * pools, len(options)))
+        matrix = csr_array((amounts, (rows, columns)), shape=(horizon * pools, len(options)))
         return LinearConstraint(matrix, -np.inf, limits)
 
     @staticmethod
@@ -709,7 +719,7 @@ class _Programme:
         if solved.status == _INFEASIBLE:
             raise _Infeasible
         if solved.status != 0:
-            raise NotSolved(solved.message)
+            raise SolverFailure(solved.message)
         return np.flatnonzero(np.rint(solved.x))
 
     def _point(self, columns: Numbers) -> Point:
@@ -721,5 +731,8 @@ class _Programme:
             float(self._money[ordered].sum()),
             float(self._ends[ordered].max()),
             tuple((self._start[ordered] * self._instance.slot).tolist()),
-            tuple(tasks[task].options[way] for task, way in zip(self._task[ordered], self._way[ordered], strict=True)),
+            tuple(
+                tasks[task].options[choice]
+                for task, choice in zip(self._task[ordered], self._choice[ordered], strict=True)
+            ),
         )

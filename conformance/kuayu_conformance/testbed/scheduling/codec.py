@@ -1,7 +1,7 @@
 """The simulated world as the standard's model has it: states that are asked about, and the orders in the answers.
 
-    wire = Wire(seed)                                # one for each scenario and run
-    policy = RemotePolicy(ask, wire, {"weights": {"period": 1.0, "communication": 0.2}})
+    codec = StateCodec(seed)                               # one for each scenario and run
+    policy = RemotePolicy(ask, codec, {"weights": {"period": 1.0, "communication": 0.2}})
     played = play_window(scenario, policy, "service")
 
 ``ask(path, body)`` posts bytes of JSON and returns the JSON value that came back with status 200, or None.
@@ -30,7 +30,7 @@ import numpy as np
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
-from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Refused, Resize, Start, Stop
+from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, RefusedOrder, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.state import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Dataset, Job, Placement, Share, Split
@@ -207,13 +207,13 @@ def orders_of(report: object, revision: Mapping[str, Any], names: Names) -> tupl
     return tuple(order for order in orders if order is not None)
 
 
-def refused_of(refused: Refused, names: Names) -> dict[str, str]:
+def refused_of(refused: RefusedOrder, names: Names) -> dict[str, str]:
     """A ``RefusedDecision``."""
     order = refused.order
     return {"job": names.again("job", order.job), "verb": _verb(order), "reason": REASONS[refused.why]}
 
 
-class Wire:
+class StateCodec:
     """A scenario as a service sees it in one run; it keeps what it has said of jobs that it has seen.
 
     Phases: a job whose data are on the way or that goes on from a checkpoint is *staging*; one that writes its
@@ -316,31 +316,35 @@ class Wire:
         name, device = view.places.pools[pool]
         site = next(site for site in view.topology.sites if site.name == name)
         price = next(pool.prices["on-demand"] for pool in site.pools if pool.device == device)
-        return {"purchase": "on_demand", "devices": free, "price": price * view.topology.weather.price(view.now)}
+        return {"purchase": "on_demand", "devices": free, "price": price * view.topology.variation.price(view.now)}
 
     def _links(self, view: View) -> Iterator[str]:
-        wires = view.topology.wires
+        links = view.topology.links
         if not self._roads:
-            for number, wire in enumerate(wires):
-                source, target = (self.names.of("domain", end) for end in (wire.source, wire.target))
+            for number, link in enumerate(links):
+                source, target = (self.names.of("domain", end) for end in (link.source, link.target))
                 before = f'{{"source":"{source}","target":"{target}","bandwidth":'
-                self._roads.append((source, target, number, before, _text(wire.round_trip)))
+                self._roads.append((source, target, number, before, _text(link.round_trip)))
             self._roads.sort()
-        hour, offered, hopes = view.topology.weather.tariff(view.now), _numbers(view.offered), _numbers(view.hopes)
+        hour, offered, available = (
+            view.topology.variation.tariff(view.now),
+            _numbers(view.offered),
+            _numbers(view.hopes),
+        )
         for _, _, number, before, trip in self._roads:
-            paid = f'"round_trip_time":{trip},"tariff":{float(wires[number].tariff * hour)!r}'
-            yield f'{before}{offered[number]!r},"available":{hopes[number]!r},{paid}}}'
+            paid = f'"round_trip_time":{trip},"tariff":{float(links[number].tariff * hour)!r}'
+            yield f'{before}{offered[number]!r},"available":{available[number]!r},{paid}}}'
 
     def _copies(self, view: View, active: set[int]) -> Iterator[str]:
-        found = []
+        rows = []
         for moved in view.moved_data({self._data[number] for number in active}):
             if moved not in self._copied:
                 name, sites = moved
                 artefact = self.names.of("data", name)
                 domains = sorted(self.names.of("domain", view.places.sites[site]) for site in sites)
                 self._copied[moved] = artefact, _text({"artefact": artefact, "domains": domains})
-            found.append(self._copied[moved])
-        return (text for _, text in sorted(found))
+            rows.append(self._copied[moved])
+        return (text for _, text in sorted(rows))
 
     def _learn(self, view: View, number: int) -> None:
         """A job is seen for the first time."""
@@ -404,10 +408,10 @@ class Wire:
         return "" if saved is None else f',"checkpoint_domain":"{self.names.of("domain", view.places.sites[saved])}"'
 
     def _place(self, number: int, placement: Placement) -> str:
-        kept = self._placed.get(number)
-        if kept is None or kept[0] is not placement:
-            kept = self._placed[number] = placement, _text(placement_of(placement, self.names))
-        return kept[1]
+        known = self._placed.get(number)
+        if known is None or known[0] is not placement:
+            known = self._placed[number] = placement, _text(placement_of(placement, self.names))
+        return known[1]
 
 
 class RemotePolicy:
@@ -415,7 +419,7 @@ class RemotePolicy:
 
     Args:
         ask: Posts a request; None is no answer.
-        wire: The world as it is told; one for each scenario.
+        codec: The world as it is told; one for each scenario.
         asking: Members of the request beside the state, such as ``weights``.
 
     Attributes:
@@ -424,16 +428,16 @@ class RemotePolicy:
         reasons: Why the first of them were none.
     """
 
-    def __init__(self, ask: Ask, wire: Wire, asking: Mapping[str, Any] | None = None) -> None:
-        self._ask, self._wire, self._asking = ask, wire, dict(asking or {})
+    def __init__(self, ask: Ask, codec: StateCodec, asking: Mapping[str, Any] | None = None) -> None:
+        self._ask, self._codec, self._asking = ask, codec, dict(asking or {})
         self.answers = self.bad_answers = 0
         self.reasons: list[str] = []
 
     def decide(self, view: View) -> Sequence[Order]:
         """One request for all that waits."""
-        answer = self._ask(PATH, self._wire.request_of(view, self._asking))
+        answer = self._ask(PATH, self._codec.request_of(view, self._asking))
         try:
-            orders = self._wire.orders_of(answer)
+            orders = self._codec.orders_of(answer)
         except BadAnswer as wrong:
             self.bad_answers += 1
             if len(self.reasons) < _KEPT:

@@ -28,18 +28,22 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.bounds import pooled
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, LLAMA_3_FAILURES, Claim, Cut, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.world import EPOCH, AnyWorld, World
+from kuayu_conformance.testbed.scheduling.engine.world import (
+    CALM,
+    EPOCH,
+    LLAMA_3_FAILURES,
+    AnyWorld,
+    Claim,
+    Cut,
+    Disturbances,
+    World,
+)
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
-from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PLACES, PROFILES, build, capacity
-from kuayu_conformance.testbed.scheduling.topology.accelerators import PER_NODE
-from kuayu_conformance.testbed.scheduling.topology.link_variation import Weather
+from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PER_NODE, PLACES, PROFILES, build, capacity
+from kuayu_conformance.testbed.scheduling.topology.link_variation import LinkVariation
 from kuayu_conformance.testbed.scheduling.values import Job
-from kuayu_conformance.testbed.scheduling.workload import demand, draw
-from kuayu_conformance.testbed.scheduling.workload.arrivals import Arrivals
-from kuayu_conformance.testbed.scheduling.workload.families import Family, family_of
-from kuayu_conformance.testbed.scheduling.workload.jobs import arrive
+from kuayu_conformance.testbed.scheduling.workload import Arrivals, Family, arrive, demand, draw, family_of
 
 SELDOM = 600.0
 """Seconds between decisions while the last jobs of a cohort drain: they last for days."""
@@ -72,7 +76,7 @@ class Timing:
         warm: Until the window begins; the policy decides already.
         window: In which the cohort is submitted.
         drain: For which the cohort may go on at most.
-        counted: From the begin, over which the load is counted; all of it where it is nought. Demand goes on at the
+        counted: From the beginning, over which the load is counted; all of it where it is zero. Demand goes on at the
             same level for as long as the cohort drains, but policies are asked less often then.
 
     Raises:
@@ -204,8 +208,8 @@ class Scenario:
     disturbances: Disturbances
 
     def world(self) -> AnyWorld:
-        """The world at its begin: compiled, or in Python where weather or law are not those of the test bed."""
-        if not (isinstance(self.topology.weather, Weather) and isinstance(self.law, PublishedLaw)):
+        """The world at its beginning: compiled, or in Python where variation or law are not those of the test bed."""
+        if not (isinstance(self.topology.variation, LinkVariation) and isinstance(self.law, PublishedLaw)):
             return World(self.topology, self.workload, self.law, self.seed, self.disturbances)
         from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld  # numba takes a while to load
 
@@ -231,11 +235,11 @@ def scenario(
         UnknownSource: Jobs do not come from there.
         ValueError: There is no such swing, parameter, assumption or number of domains.
     """
-    habits = _changed(cell)
+    family = _changed(cell)
     topology, disturbances, load = _places(cell, timing, seed, assignment)
     counted = timing.counted or timing.horizon
     parts = load, counted, seed, cell.source
-    drawn = draw(habits, topology.sites, *parts, until=timing.horizon, devices=topology.devices, data=data)
+    drawn = draw(family, topology.sites, *parts, until=timing.horizon, devices=topology.devices, data=data)
     workload = dataclasses.replace(drawn, jobs=swung(drawn.jobs, cell.swing, timing))
     return Scenario(cell, timing, seed, topology, workload, PublishedLaw.of(topology), disturbances)
 
@@ -264,26 +268,26 @@ def ideal(original: Scenario) -> Scenario:
 def digest_of(scenario: Scenario) -> str:
     """SHA-256 of all that a scenario consists of, with the code that plays it: 64 hexadecimal digits.
 
-    Scenarios of the same digest are the same, and so is what becomes of a baseline in them. Weather follows from the
+    Scenarios of the same digest are the same, and so is what becomes of a baseline in them. Variation follows from the
     code, the cell and the seed.
     """
-    made = hashlib.sha256(code().encode())
+    digest = hashlib.sha256(code().encode())
     topology, workload = scenario.topology, scenario.workload
-    parts = (scenario.cell, scenario.timing, scenario.seed, topology.sites, topology.wires, scenario.disturbances)
+    parts = (scenario.cell, scenario.timing, scenario.seed, topology.sites, topology.links, scenario.disturbances)
     devices = sorted(topology.devices.items())
     for part in (*parts, *devices, *workload.jobs, *sorted(workload.datasets.items())):
-        made.update(repr(part).encode())
-        made.update(b"\n")
-    return made.hexdigest()
+        digest.update(repr(part).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
 
 
 @cache
 def code() -> str:
     """SHA-256 of the simulated world's own files: what was kept of another version of them is not used."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, content in _contents(files(_PACKAGE), _PACKAGE):
-        made.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-    return made.hexdigest()
+        digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def _speeds(topology: Topology) -> dict[str, float]:
@@ -301,9 +305,9 @@ def _fastest(speeds: Mapping[str, float]) -> str:
 
 
 def _oscillating(phase: _Floats) -> _Floats:
-    """A triangle wave about nought that begins at nought, rising."""
-    turn = (WAVES * phase + 0.25) % 1.0
-    wave: _Floats = 1.0 - np.abs(4.0 * turn - 2.0)
+    """A triangle wave about zero that begins at zero, rising."""
+    cycle = (WAVES * phase + 0.25) % 1.0
+    wave: _Floats = 1.0 - np.abs(4.0 * cycle - 2.0)
     return wave
 
 
@@ -334,13 +338,13 @@ def _places(cell: Cell, timing: Timing, seed: str, assignment: int | None) -> tu
 
 
 def _changed(cell: Cell) -> Family:
-    habits = family_of(cell.family)
+    family = family_of(cell.family)
     numbers = {field.name for field in dataclasses.fields(Family) if field.type in {float, "float"}}
     unknown = sorted(name for name, _ in cell.changed if name not in numbers)
     if unknown:
         raise ValueError(f"no parameter is named {', '.join(unknown)}; there are {', '.join(sorted(numbers))}")
     changed: dict[str, Any] = dict(cell.changed)
-    return dataclasses.replace(habits, **changed)
+    return dataclasses.replace(family, **changed)
 
 
 def _sizes(cell: Cell, seed: str) -> dict[str, float] | None:

@@ -86,7 +86,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class Link:
     """Link from one domain to another, in one direction.
 
     Attributes:

@@ -1,21 +1,27 @@
-"""A policy in a scenario, as the KPIs are measured: cohort by cohort, and job by job.
+"""A policy in a scenario, as the KPIs are measured: cohort by cohort, job by job; and pictures of what it did.
 
     window_cohort = cohort(scenario)
     played = {name: play_window(scenario, policy(), name, window_cohort) for name, policy in BASELINES.items()}
 
-1. **Warm start.** Every policy decides from the begin of the scenario: B1 would leave fast devices idle that are not at
-   home, and whoever took over from it would do better at first than in the end.
+1. **Warm start.** Every policy decides from the beginning of the scenario: B1 would leave fast devices idle that are
+   not at home, and whoever took over from it would do better at first than in the end.
 2. **Cohort.** Jobs that are submitted in the window are its cohort, and each of them is scored. Two policies in the
    same scenario have the same cohort, in the same order.
 3. **Drain.** Arrivals go on while the cohort drains, so that its last jobs have neighbours like its first, until all of
    it is finished or the scenario ends.
 4. **Imputed.** What is then left of a job goes on at the pace of the devices that it was given last, or, if it was
    never given any, of the pool with room for it that is fastest for it under this policy (:meth:`World.pace`).
-5. **Sums.** What no attribute of :class:`Played` says otherwise of is about the time of the window.
+5. **Sums.** What no attribute of :class:`WindowResult` says otherwise of is about the time of the window.
+6. **Trajectory.** How a run stands at instants, and who held what in the end, to be looked at.
+7. **Pictures.** Who held which domain when, how much of it was held and did work, who waited, what links carried. Each
+   is a plot of a report. A picture of who held what is a graph, whose lines are jobs: time runs across, and up stand
+   the domains one above the other, each as high as jobs side by side need; a dot is where a job begins.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -34,12 +40,12 @@ from kuayu_conformance.testbed.scheduling.baselines import (
 )
 from kuayu_conformance.testbed.scheduling.bounds import Needs, capacity, needs
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome, Record
-from kuayu_conformance.testbed.scheduling.engine.state import Phase
+from kuayu_conformance.testbed.scheduling.engine.state import Gauges, Outcome, Phase, Record
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind, Site
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot
 
 FLOOR = 600.0
 """Seconds that a job counts as taking at least when it is said how much it was slowed down."""
@@ -58,9 +64,16 @@ LITERATURE: Mapping[str, Callable[[], Policy]] = MappingProxyType(
     {"SRTF": ShortestRemainingTime, "DRF": DominantResourceFairness}
 )
 """Policies that the literature compares with, for tables beside the baselines; no check plays them."""
-_HOUR, _DAY = 3_600.0, 86_400.0
 _STEP = 3_600.0
 """Seconds after which it is seen whether the cohort is through."""
+HOUR, DAY, GIGABIT = 3_600.0, 86_400.0, 1e9
+Bar = tuple[float, float, int]
+"""When devices were given to a job and when they were given back, hours, and the lane in which it is drawn."""
+_LINKS = "links"
+_GAP_LANES = 3
+"""Lanes between two domains."""
+_ASPECT = 1.0
+"""Height of a picture of who held what, over its width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +123,7 @@ class JobScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class WindowResult:
     """What a policy reached in a scenario. What no attribute says otherwise of is about the time of the window.
 
     Attributes:
@@ -125,13 +138,13 @@ class Played:
         work_of_spanning: That part of it which these jobs did.
         capacity: Work that a linear programme says the domains could have done, of jobs in the mix that was offered in
             the window.
-        queued_before: Work waiting at the begin of the window, in days of that capacity.
+        queued_before: Work waiting at the beginning of the window, in days of that capacity.
         queued: The same at its end.
         migrations: How often a job was moved to other devices, or to more or fewer.
         forced_stops: How often a job was stopped, moves and failures of nodes aside.
         failures: How often a node failed under a job.
         job_hours: Hours that jobs held devices, summed up over jobs.
-        decisions: Epochs at which the policy was asked, from the begin of the window to the end of the scenario.
+        decisions: Epochs at which the policy was asked, from the beginning of the window to the end of the scenario.
         refusals: Its orders that could not be carried out, likewise.
         bad_answers: Its answers that were none, likewise.
     """
@@ -167,11 +180,11 @@ class Played:
         return self.work / self.capacity
 
     def as_json(self) -> dict[str, Any]:
-        """The same as a JSON value; ``played_of`` reads it."""
+        """The same as a JSON value; ``window_result_of`` reads it."""
         return asdict(self)
 
 
-def played_of(value: Mapping[str, Any]) -> Played:
+def window_result_of(value: Mapping[str, Any]) -> WindowResult:
     """What ``as_json`` has written.
 
     Raises:
@@ -179,7 +192,7 @@ def played_of(value: Mapping[str, Any]) -> Played:
         TypeError: There is one that is not known.
     """
     jobs = tuple(JobScore(**{**job, "kind": JobKind(job["kind"])}) for job in value["jobs"])
-    return Played(**{**value, "jobs": jobs})
+    return WindowResult(**{**value, "jobs": jobs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +229,7 @@ def cohort(scenario: Scenario) -> Cohort:
     return Cohort((first, beyond), shortest, requested, _offered(scenario, scenario.workload.jobs[:beyond]))
 
 
-def play_window(scenario: Scenario, policy: Policy, name: str, window_cohort: Cohort | None = None) -> Played:
+def play_window(scenario: Scenario, policy: Policy, name: str, window_cohort: Cohort | None = None) -> WindowResult:
     """Let a policy decide in a scenario, and score it.
 
     Args:
@@ -262,7 +275,7 @@ def _offered(scenario: Scenario, jobs: Sequence[Job]) -> Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Books:
-    """What had become of a scenario at the begin of the window, at its end, and at the end of all.
+    """What had become of a scenario at the beginning of the window, at its end, and at the end of all.
 
     ``paces`` is work a second by the number of each job of the cohort that is not finished.
     """
@@ -274,7 +287,7 @@ class _Books:
     last: Outcome
     paces: Mapping[int, float]
 
-    def closed(self, name: str, bad: int) -> Played:
+    def closed(self, name: str, bad: int) -> WindowResult:
         """All sums."""
         before, after, timing = self.before, self.after, self.scenario.timing
         throughput = self._throughput()
@@ -282,23 +295,23 @@ class _Books:
         money, done = self._grown("money"), self._grown("done")
         moves = self._grown("moves").sum()
         prices = np.array([pool.prices.get("on-demand", 0.0) for site in self._sites for pool in site.pools])
-        return Played(
+        return WindowResult(
             policy=name,
             jobs=tuple(self._score(number) for number in range(*self.cohort.jobs)),
             seconds=timing.window,
             money=float((after.money - before.money).sum()),
             money_of_spanning=float(money[spanning].sum()),
-            price=float(((after.held - before.held) * prices).sum() / _HOUR),
+            price=float(((after.occupied - before.occupied) * prices).sum() / HOUR),
             bits=float((after.bits - before.bits).sum()),
             work=float((after.work - before.work).sum()),
             work_of_spanning=float(done[spanning].sum()),
             capacity=throughput * timing.window,
-            queued_before=self._waiting(before) / (throughput * _DAY),
-            queued=self._waiting(after) / (throughput * _DAY),
+            queued_before=self._waiting(before) / (throughput * DAY),
+            queued=self._waiting(after) / (throughput * DAY),
             migrations=int(moves),
             forced_stops=int(self._grown("stops").sum() - moves),
             failures=int(self._grown("failures").sum()),
-            job_hours=sum(_held(record, timing.begin, timing.end) for record in after.jobs) / _HOUR,
+            job_hours=sum(_held(record, timing.begin, timing.end) for record in after.jobs) / HOUR,
             decisions=self.last.decisions - before.decisions,
             refusals=self.last.refusals - before.refusals,
             bad_answers=bad,
@@ -373,3 +386,147 @@ def _lived(record: Record, until: float) -> tuple[float, float]:
     if not ran:
         return 0.0, 0.0
     return min(record.finished, until) - ran[0][0], sum(end - begin for begin, end in ran)
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A run.
+
+    Attributes:
+        scenario: Where it was.
+        policy: Who decided.
+        frames: How it stood, from the beginning of the scenario on; at least two.
+        outcome: What had become of it at the end.
+    """
+
+    scenario: Scenario
+    policy: str
+    frames: tuple[Gauges, ...]
+    outcome: Outcome
+
+
+def recorded(scenario: Scenario, policy: Policy, name: str, step: float = 600.0) -> Trajectory:
+    """Let a policy decide up to the end of the window, and watch.
+
+    Watching changes nothing.
+
+    Args:
+        scenario: Where.
+        policy: A new one.
+        name: What it is called.
+        step: Seconds between frames, a whole number of minutes.
+    """
+    world, timing = scenario.world(), scenario.timing
+    frames = [world.gauges()]
+    while world.now < timing.end and not world.over:
+        play(world, policy, min(world.now + step, timing.end))
+        frames.append(world.gauges())
+    return Trajectory(scenario, name, tuple(frames), world.outcome())
+
+
+def pictures(trajectory: Trajectory) -> tuple[ReportPlot, ...]:
+    """All of them."""
+    return gantt(trajectory), utilisation(trajectory), queue(trajectory), traffic(trajectory)
+
+
+def gantt(trajectory: Trajectory) -> ReportPlot:
+    """Who held devices of which domain when."""
+    hours = trajectory.outcome.instant / HOUR
+    rows = bars(trajectory)
+    lanes = sum(max((lane for _, _, lane in periods), default=0) + _GAP_LANES for periods in rows.values())
+    height = _ASPECT * hours / max(lanes, 1)
+    series, ends, base = [], list[tuple[float, float]](), 0
+    for name, periods in rows.items():
+        dots = [(begin, height * (base + lane)) for begin, _, lane in periods]
+        for (begin, end, _), (_, up) in zip(periods, dots, strict=True):
+            ends += [(begin, up), (end, up)]
+        series.append(_series(name, dots))
+        base += max((lane for _, _, lane in periods), default=0) + _GAP_LANES
+    title = f"Jobs that held devices of each domain under {trajectory.policy}, over {hours:.0f} h"
+    return _report_plot(PlotKind.graph, title, "Time", "Jobs by domain", [_series(_LINKS, ends), *series])
+
+
+def bars(trajectory: Trajectory) -> Mapping[str, list[Bar]]:
+    """The same as figures, by domain, in the order of begins; jobs that overlap are in different lanes."""
+    intervals: dict[str, list[tuple[float, float]]] = {site.name: [] for site in trajectory.scenario.topology.sites}
+    for record in trajectory.outcome.jobs:
+        for period in record.periods:
+            for share in period.placement.shares:
+                intervals[share.site].append((period.begin / HOUR, min(period.end, trajectory.outcome.instant) / HOUR))
+    return {name: _laned(sorted(periods)) for name, periods in intervals.items()}
+
+
+def utilisation(trajectory: Trajectory) -> ReportPlot:
+    """Share of the devices of each domain that was held, and work of all over time."""
+    sites = trajectory.scenario.topology.sites
+    series = []
+    for site, pools in zip(sites, _pool_slices(sites), strict=True):
+        shares = [
+            (after.occupied[pools].sum() - before.occupied[pools].sum())
+            / max(after.available[pools].sum() - before.available[pools].sum(), 1e-9)
+            for before, after in pairwise(trajectory.frames)
+        ]
+        series.append(_series(site.name, zip(_middle_hours(trajectory), shares, strict=True)))
+    title = f"Share of the devices of each domain that jobs held under {trajectory.policy}"
+    return _report_plot(PlotKind.lines, title, "Time, h", "Share", series)
+
+
+def queue(trajectory: Trajectory) -> ReportPlot:
+    """How many jobs waited, and how many devices they asked for."""
+    jobs = [(frame.instant / HOUR, frame.waiting) for frame in trajectory.frames]
+    devices = [(frame.instant / HOUR, frame.devices) for frame in trajectory.frames]
+    title = f"What waited under {trajectory.policy}"
+    return _report_plot(
+        PlotKind.lines, title, "Time, h", "Number", [_series("jobs", jobs), _series("devices", devices)]
+    )
+
+
+def traffic(trajectory: Trajectory) -> ReportPlot:
+    """What each domain received from others on average between frames."""
+    links = trajectory.scenario.topology.links
+    series = []
+    for site in trajectory.scenario.topology.sites:
+        into = np.array([link.target == site.name for link in links], dtype=np.bool_)
+        rates = [
+            (after.bits[into].sum() - before.bits[into].sum()) / (after.instant - before.instant) / GIGABIT
+            for before, after in pairwise(trajectory.frames)
+        ]
+        series.append(_series(site.name, zip(_middle_hours(trajectory), rates, strict=True)))
+    title = f"Traffic on the links that lead to each domain under {trajectory.policy}"
+    return _report_plot(PlotKind.lines, title, "Time, h", "Gbit/s", series)
+
+
+def _laned(intervals: Iterable[tuple[float, float]]) -> list[Bar]:
+    """A lane for each, the lowest that is free; in the order of begins."""
+    free, busy, used = list[int](), list[tuple[float, int]](), 0
+    laned = []
+    for begin, end in intervals:
+        while busy and busy[0][0] <= begin:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if free:
+            lane = heapq.heappop(free)
+        else:
+            used += 1
+            lane = used
+        heapq.heappush(busy, (end, lane))
+        laned.append((begin, end, lane))
+    return laned
+
+
+def _pool_slices(sites: Iterable[Site]) -> list[slice]:
+    """Places of the pools of each domain among all."""
+    ends = np.cumsum([0, *(len(site.pools) for site in sites)]).tolist()
+    return [slice(begin, end) for begin, end in pairwise(ends)]
+
+
+def _middle_hours(trajectory: Trajectory) -> list[float]:
+    return [(before.instant + after.instant) / 2 / HOUR for before, after in pairwise(trajectory.frames)]
+
+
+def _series(label: str, points: Iterable[tuple[float, float]]) -> PlotSeries:
+    pairs = [(float(x), float(y)) for x, y in points if x < inf and y < inf]
+    return PlotSeries(label=label, x=[x for x, _ in pairs], y=[y for _, y in pairs])
+
+
+def _report_plot(kind: PlotKind, title: str, x_label: str, y_label: str, series: list[PlotSeries]) -> ReportPlot:
+    return ReportPlot(title=title, kind=kind, x_label=x_label, y_label=y_label, series=series)

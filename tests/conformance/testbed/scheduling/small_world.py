@@ -6,22 +6,21 @@ from math import inf
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Flow, Numbers, Speed
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome, Record
-from kuayu_conformance.testbed.scheduling.engine.world import World
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome, Record
+from kuayu_conformance.testbed.scheduling.engine.world import CALM, Disturbances, World
 from kuayu_conformance.testbed.scheduling.values import (
     Dataset,
     DeviceType,
     Job,
     JobKind,
+    Link,
     Model,
     Placement,
     Pool,
     Share,
     Site,
     Split,
-    Wire,
 )
 
 GIGABIT = 1e9
@@ -34,18 +33,18 @@ DEVICES = {
 
 @dataclass(frozen=True)
 class Steady:
-    """Weather that changes at given instants only: factors of single wires, and dear hours."""
+    """Variation that changes at given instants only: factors of single links, and dear hours."""
 
     factors: Mapping[int, Sequence[tuple[float, float]]] = field(default_factory=dict)
     dear_after: float = inf
 
-    def factor(self, wires: Numbers, at: float) -> Floats:
-        """Last factor that was given for a wire, or one."""
-        return np.array([self._of(int(wire), at) for wire in wires])
+    def factor(self, links: Numbers, at: float) -> Floats:
+        """Last factor that was given for a link, or one."""
+        return np.array([self._of(int(link), at) for link in links])
 
-    def until(self, wires: Numbers, at: float) -> Floats:
+    def until(self, links: Numbers, at: float) -> Floats:
         """The next instant that was given."""
-        changes = [[since for since, _ in self.factors.get(int(wire), ()) if since > at] for wire in wires]
+        changes = [[since for since, _ in self.factors.get(int(link), ()) if since > at] for link in links]
         return np.array([min(each, default=inf) for each in changes])
 
     def tariff(self, at: float) -> float:
@@ -60,8 +59,8 @@ class Steady:
         """The same as the tariff."""
         return self.tariff(at)
 
-    def _of(self, wire: int, at: float) -> float:
-        return next((factor for since, factor in reversed(self.factors.get(wire, ())) if since <= at), 1.0)
+    def _of(self, link: int, at: float) -> float:
+        return next((factor for since, factor in reversed(self.factors.get(link, ())) if since <= at), 1.0)
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,9 @@ class Map:
     """A topology."""
 
     sites: tuple[Site, ...]
-    wires: tuple[Wire, ...]
+    links: tuple[Link, ...]
     devices: Mapping[str, DeviceType] = field(default_factory=lambda: DEVICES)
-    weather: Steady = field(default_factory=Steady)
+    variation: Steady = field(default_factory=Steady)
 
 
 @dataclass(frozen=True)
@@ -130,15 +129,15 @@ def site(name: str, devices: int, device: str = PLAIN, per_node: int = 8) -> Sit
     return Site(name, 0.0, 0.0, (Pool(device, devices // per_node, per_node, {}),))
 
 
-def mesh(*sites: Site, gigabits: float = 8.0, tariff: float = 1.0, weather: Steady | None = None) -> Map:
-    """Wires between all; domains are the farther apart the farther they stand in the list."""
-    wires = tuple(
-        Wire(one.name, other.name, gigabits * GIGABIT, 0.001 * abs(here - there), tariff)
+def mesh(*sites: Site, gigabits: float = 8.0, tariff: float = 1.0, variation: Steady | None = None) -> Map:
+    """Links between all; domains are the farther apart the farther they stand in the list."""
+    links = tuple(
+        Link(one.name, other.name, gigabits * GIGABIT, 0.001 * abs(here - there), tariff)
         for here, one in enumerate(sites)
         for there, other in enumerate(sites)
         if one is not other
     )
-    return Map(sites, wires, DEVICES, weather or Steady())
+    return Map(sites, links, DEVICES, variation or Steady())
 
 
 def job(name: str, home: str, devices: int, seconds: float, **other: float | str | tuple[Split, ...]) -> Job:

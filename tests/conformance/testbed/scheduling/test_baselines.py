@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, FirstToAdmit, HomeBackfill, HomeFifo
-from kuayu_conformance.testbed.scheduling.engine.disturbances import Claim, Disturbances
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.engine.world import play
+from kuayu_conformance.testbed.scheduling.engine.world import Claim, Disturbances, play
 from kuayu_conformance.testbed.scheduling.values import Dataset, Job, Pool, Site, Split
 
 A, B, C = site("a", 8), site("b", 8), site("c", 8)

@@ -11,11 +11,10 @@ from scipy.optimize import linprog
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, Goodput
 from kuayu_conformance.testbed.scheduling.baselines.goodput import allocate, gangs
-from kuayu_conformance.testbed.scheduling.engine.disturbances import Claim, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Speed
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
+from kuayu_conformance.testbed.scheduling.engine.world import Claim, Disturbances, World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.values import Dataset, DeviceType, Job, Placement
@@ -119,7 +118,7 @@ def test_comparative_advantage_where_b3_takes_the_fastest_for_whoever_comes_firs
     base = mesh(A, QUICK)
     jobs = load(*(job(name, "a", 8, 600.0, profile=name) for name in "vu"))
     for policy, expected in ((EarliestCompletion(), ["q", "a"]), (Goodput(0.0), ["a", "q"])):
-        its = World(Map(base.sites, base.wires, devices, base.weather), jobs, Law(), "small")
+        its = World(Map(base.sites, base.links, devices, base.variation), jobs, Law(), "small")
         play(its, policy, 10_000.0)
         found = [of(its.outcome(), name).periods[0].placement.shares[0].site for name in "vu"]
         assert found == expected
@@ -183,4 +182,4 @@ def test_it_is_the_same_again_in_a_real_scenario_and_asks_for_no_more_than_there
     first, again = played(), played()
     assert repr(first) == repr(again)
     assert first.refusals == 0
-    assert (first.held <= first.available * (1 + 1e-9)).all()
+    assert (first.occupied <= first.available * (1 + 1e-9)).all()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kuayu_conformance.checks.scheduling import cells as sch_cells
 from kuayu_conformance.testbed.scheduling.baselines import DominantResourceFairness, ShortestRemainingTime
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.values import Dataset, Job, Placement

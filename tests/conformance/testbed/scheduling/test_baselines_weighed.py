@@ -11,11 +11,10 @@ from conformance.testbed.scheduling.small_world import FAST, PLAIN, Map, Steady,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, WeighedCompletion, Weights, tuning
-from kuayu_conformance.testbed.scheduling.baselines.__main__ import text
-from kuayu_conformance.testbed.scheduling.baselines.greedy import advantages
-from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, WeighedCompletion, Weights
+from kuayu_conformance.testbed.scheduling.baselines import __main__ as tuning
+from kuayu_conformance.testbed.scheduling.baselines.greedy import advantages, tuned
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.values import Dataset, DeviceType, Job
@@ -47,7 +46,7 @@ def test_money_is_that_of_the_hour() -> None:
     """Twice the tariff, and it does not pay any more."""
     data = Dataset("d", 100e9, ("a",))
     for dear_after, expected in ((inf, "q"), (0.0, "a")):
-        topology = mesh(A, QUICK, tariff=200.0 / 800e9, weather=Steady(dear_after=dear_after))
+        topology = mesh(A, QUICK, tariff=200.0 / 800e9, variation=Steady(dear_after=dear_after))
         its = under(WeighedCompletion(Weights(0.9, 0.0)), topology, job("x", "a", 8, 600.0, data="d"), d=data)
         assert where(its, "x") == [expected]
 
@@ -124,6 +123,6 @@ def test_the_cheapest_is_chosen_of_those_that_are_hardly_slower() -> None:
 
 def test_tuning_is_the_same_again() -> None:
     cells = (tuning.Cell("reference", "tuning test", sites=5, nodes=4, hours=1.0),)
-    first, again = (text(tuning.tune(cells, (0.0, 30.0), (0.0,), (1.0,))) for _ in range(2))
+    first, again = (tuning.written_text(tuning.tune(cells, (0.0, 30.0), (0.0,), (1.0,))) for _ in range(2))
     assert first == again
     assert np.isfinite([row["period"] for row in json.loads(first)["B3c over B3"]]).all()

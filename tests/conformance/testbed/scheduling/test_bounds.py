@@ -22,8 +22,8 @@ from kuayu_conformance.testbed.scheduling.baselines import (
 )
 from kuayu_conformance.testbed.scheduling.bounds import (
     Instance,
-    NotSolved,
     Option,
+    SolverFailure,
     Task,
     capacity,
     cheapest,
@@ -39,7 +39,7 @@ from kuayu_conformance.testbed.scheduling.bounds import (
     soonest,
 )
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Speed
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.engine.world import World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
@@ -204,7 +204,7 @@ def test_instances_refuse_what_they_cannot_say() -> None:
     with pytest.raises(ValueError, match="nowhere"):
         instance(mesh(A, B), load(job("x", "a", 8, 1.0, memory=1e12)), RoundLaw(), SLOT)
     many = tuple(job(f"j{n}", "a", 1 + n % 7, 60.0 + 97.0 * n) for n in range(14))
-    with pytest.raises(NotSolved):
+    with pytest.raises(SolverFailure):
         quickest(instance(mesh(A, B, QUICK), load(*many), RoundLaw(), SLOT), seconds=0.01)
 
 

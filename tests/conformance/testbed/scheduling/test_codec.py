@@ -1,4 +1,4 @@
-"""The world on the wire: what a service is told, and what becomes of what it answers."""
+"""The world on the codec: what a service is told, and what becomes of what it answers."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,11 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
-from kuayu_conformance.testbed.scheduling.codec import PATH, REASONS, BadAnswer, Names, RemotePolicy, Wire, placement_of
-from kuayu_conformance.testbed.scheduling.engine.disturbances import Cut, Disturbances
+from kuayu_conformance.testbed.scheduling.codec import (
+    PATH,
+    REASONS,
+    BadAnswer,
+    Names,
+    RemotePolicy,
+    StateCodec,
+    placement_of,
+)
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
+from kuayu_conformance.testbed.scheduling.engine.world import Cut, Disturbances, World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split
 from kuayu_schemas import schema
@@ -51,11 +58,11 @@ def test_a_state_says_what_a_view_shows_and_by_other_names() -> None:
     its = world(mesh(A, B, tariff=3.0), jobs)
     viewed(its, 60.0)
     its.obey([Start("one", at("a", 4))])
-    wire = Wire("run")
-    state = wire.state_of(viewed(its, 120.0))
+    codec = StateCodec("run")
+    state = codec.state_of(viewed(its, 120.0))
     assert schema.errors("SchedulingState", state) == []
     (waiting,), (running,) = state["waiting"], state["running"]
-    name = wire.names.of
+    name = codec.names.of
     assert waiting == {"spec": waiting["spec"]}, "nothing is said of one that has not run"
     assert waiting["spec"]["id"] == name("job", "waits")
     assert running["placement"]["shares"] == [
@@ -78,12 +85,12 @@ def test_whoever_waits_for_data_is_staging_and_says_until_when() -> None:
     its = world(mesh(A, B), jobs)
     viewed(its, 60.0)
     its.obey([Start("one", at("a", 4))])
-    wire = Wire("run")
-    state = wire.state_of(viewed(its, 120.0))
+    codec = StateCodec("run")
+    state = codec.state_of(viewed(its, 120.0))
     (running,) = state["running"]
-    assert (running["phase"], running["ready_at"]) == ("staging", wire.names.instant(260.0))
+    assert (running["phase"], running["ready_at"]) == ("staging", codec.names.instant(260.0))
     assert not {"rate", "used"} & running.keys()
-    into = next(link for link in state["links"] if link["source"] == wire.names.of("domain", "b"))
+    into = next(link for link in state["links"] if link["source"] == codec.names.of("domain", "b"))
     assert into["available"] == 4e9, "one more flow would share"
 
 
@@ -95,26 +102,26 @@ def test_a_job_that_is_stopped_a_job_that_moves_and_what_is_left_of_them() -> No
     its.obey([Start("stops", at("a", 2)), Start("moves", at("a", 2))])
     view = viewed(its, 120.0)
     its.obey([Stop("stops"), Move("moves", at("b", 2))])
-    wire = Wire("run")
-    state = wire.state_of(view)  # as it stands when orders were carried out
+    codec = StateCodec("run")
+    state = codec.state_of(view)  # as it stands when orders were carried out
     told = {each["spec"]["id"]: each for each in state["running"]}
-    stops, moves = (told[wire.names.of("job", name)] for name in ("stops", "moves"))
+    stops, moves = (told[codec.names.of("job", name)] for name in ("stops", "moves"))
     assert (stops["phase"], moves["phase"]) == ("interrupted", "staging")
-    assert stops["placement"]["shares"][0]["domain"] == wire.names.of("domain", "a")
-    assert moves["placement"]["shares"][0]["domain"] == wire.names.of("domain", "b")
-    state = wire.state_of(viewed(its, 180.0))
-    waiting = {each["spec"]["id"]: each for each in state["waiting"]}[wire.names.of("job", "stops")]
+    assert stops["placement"]["shares"][0]["domain"] == codec.names.of("domain", "a")
+    assert moves["placement"]["shares"][0]["domain"] == codec.names.of("domain", "b")
+    state = codec.state_of(viewed(its, 180.0))
+    waiting = {each["spec"]["id"]: each for each in state["waiting"]}[codec.names.of("job", "stops")]
     assert (waiting["used"], waiting["done"]) == (0.5, 60.0)
-    assert waiting["checkpoint_domain"] == wire.names.of("domain", "a")
+    assert waiting["checkpoint_domain"] == codec.names.of("domain", "a")
 
 
 def test_a_domain_that_is_cut_off_says_so_and_its_links_offer_nothing() -> None:
     its = world(mesh(A, B), load(WAITS), Disturbances(cuts=(Cut("b", 30.0, 90.0),)))
-    wire = Wire("run")
-    state = wire.state_of(viewed(its, 60.0))
+    codec = StateCodec("run")
+    state = codec.state_of(viewed(its, 60.0))
     domains = {domain["id"]: domain for domain in state["domains"]}
-    assert domains[wire.names.of("domain", "b")]["reachable"] is False
-    assert "reachable" not in domains[wire.names.of("domain", "a")]
+    assert domains[codec.names.of("domain", "b")]["reachable"] is False
+    assert "reachable" not in domains[codec.names.of("domain", "a")]
     assert {(link["bandwidth"], link["available"]) for link in state["links"]} == {(0.0, 0.0)}
 
 
@@ -122,7 +129,7 @@ def test_prices_are_told_where_they_are_asked_for() -> None:
     its = scenario(Cell("reference", 0.5), Timing(0.0, HOUR, 0.0), "prices")
     world = its.world()
     view = viewed(world, HOUR)
-    for domain in Wire("run", priced=True).state_of(view)["domains"]:
+    for domain in StateCodec("run", priced=True).state_of(view)["domains"]:
         for pool in domain["pools"]:
             ((purchase, devices, price),) = [tuple(offer.values()) for offer in pool["offers"]]
             assert (purchase, devices) == ("on_demand", pool["free"])
@@ -131,15 +138,15 @@ def test_prices_are_told_where_they_are_asked_for() -> None:
 
 def test_orders_come_back_as_they_were_meant() -> None:
     its = world(mesh(A, B), load(WAITS, job("one", "b", 8, 1.0)))
-    wire = Wire("run")
-    state = wire.state_of(viewed(its, 60.0))
+    codec = StateCodec("run")
+    state = codec.state_of(viewed(its, 60.0))
     both = Placement((Share("a", "plain", 4), Share("b", "plain", 4)), Split.PERIODIC, 7)
     meant = (Start("waits", both), Stop("one"), Move("one", at("a", 3)))
-    said = report(state, *(decision(wire.names, order) for order in meant))
-    assert wire.orders_of(said) == meant
-    waits = {"job": wire.names.of("job", "waits"), "verb": "wait"}
-    resize = decision(wire.names, Move("one", at("a", 3))) | {"verb": "resize"}
-    assert wire.orders_of(report(state, waits, resize)) == (Resize("one", 3),)
+    said = report(state, *(decision(codec.names, order) for order in meant))
+    assert codec.orders_of(said) == meant
+    waits = {"job": codec.names.of("job", "waits"), "verb": "wait"}
+    resize = decision(codec.names, Move("one", at("a", 3))) | {"verb": "resize"}
+    assert codec.orders_of(report(state, waits, resize)) == (Resize("one", 3),)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +166,7 @@ def test_an_answer_that_is_none_is_counted_and_nothing_is_ordered(spoil: Callabl
         return spoil(report(json.loads(body)["state"]))
 
     its = world(mesh(A, B), load(WAITS))
-    policy = RemotePolicy(ask, Wire("run"))
+    policy = RemotePolicy(ask, StateCodec("run"))
     play(its, policy, 180.0)
     assert (policy.answers, policy.bad_answers, len(policy.reasons)) == (0, 3, 3)
     assert its.outcome().refusals == 0
@@ -168,16 +175,16 @@ def test_an_answer_that_is_none_is_counted_and_nothing_is_ordered(spoil: Callabl
 def test_what_the_state_does_not_hold_is_refused_and_told_by_the_name_that_was_given() -> None:
     """Not even a name by which the world itself calls a job means one."""
     its = world(mesh(A, B), load(WAITS))
-    wire = Wire("run")
-    state = wire.state_of(viewed(its, 60.0))
+    codec = StateCodec("run")
+    state = codec.state_of(viewed(its, 60.0))
     nowhere = {"shares": [{"domain": "x", "accelerator": "y", "devices": 8}], "split_mode": "none"}
     unknown = {"job": "waits", "verb": "stop"}
-    lost = {"job": wire.names.of("job", "waits"), "verb": "start", "placement": nowhere}
-    many = decision(wire.names, Start("waits", at("a", 9)))
-    its.obey(wire.orders_of(report(state, unknown, lost, many)))
-    state = wire.state_of(viewed(its, 120.0))
+    lost = {"job": codec.names.of("job", "waits"), "verb": "start", "placement": nowhere}
+    many = decision(codec.names, Start("waits", at("a", 9)))
+    its.obey(codec.orders_of(report(state, unknown, lost, many)))
+    state = codec.state_of(viewed(its, 120.0))
     assert schema.errors("SchedulingState", state) == []
-    known = wire.names.of("job", "waits")
+    known = codec.names.of("job", "waits")
     assert state["refused"] == [
         {"job": "waits", "verb": "stop", "reason": "unknown_job"},
         {"job": known, "verb": "start", "reason": "unknown_pool"},
@@ -211,14 +218,14 @@ def test_instants_are_those_of_the_model(seconds: float) -> None:
 
 def test_a_policy_that_is_asked_over_the_wire_does_what_it_does_at_hand() -> None:
     """B3c, told what it ordered and understood again: the same figures to the last digit, every request valid."""
-    its = scenario(Cell("faulty", 1.0, nodes=4), Timing(0.0, 2 * HOUR, 2 * HOUR), "over the wire")
-    wire, plain = Wire("run"), Wire("run")
+    its = scenario(Cell("faulty", 1.0, nodes=4), Timing(0.0, 2 * HOUR, 2 * HOUR), "over the codec")
+    codec, plain = StateCodec("run"), StateCodec("run")
 
     class Relayed:
         """Answers with the orders of B3c, which looks at the view itself."""
 
         def __init__(self) -> None:
-            self._policy, self._asked = WeighedCompletion(), RemotePolicy(self._answer, wire, {"explain": False})
+            self._policy, self._asked = WeighedCompletion(), RemotePolicy(self._answer, codec, {"explain": False})
             self._view: View
 
         def _answer(self, path: str, body: bytes) -> object:
@@ -228,7 +235,7 @@ def test_a_policy_that_is_asked_over_the_wire_does_what_it_does_at_hand() -> Non
             state = plain.state_of(self._view)
             assert request == {"state": state, "explain": False}
             assert body.decode() == json.dumps(request, separators=(",", ":")), "texts are what json writes"
-            return report(state, *(decision(wire.names, order) for order in self._policy.decide(self._view)))
+            return report(state, *(decision(codec.names, order) for order in self._policy.decide(self._view)))
 
         def decide(self, view: View) -> tuple[Order, ...]:
             self._view = view
@@ -243,12 +250,14 @@ def test_a_policy_that_is_asked_over_the_wire_does_what_it_does_at_hand() -> Non
 
 def test_an_answer_to_no_question_is_none() -> None:
     with pytest.raises(BadAnswer, match="nothing was asked"):
-        Wire("run").orders_of({})
+        StateCodec("run").orders_of({})
 
 
 def test_a_service_that_starts_whoever_is_first_at_home_gets_jobs_done() -> None:
     its = world(mesh(A, B), load(WAITS))
-    policy = RemotePolicy(lambda _path, body: report((state := json.loads(body)["state"]), _first(state)), Wire("run"))
+    policy = RemotePolicy(
+        lambda _path, body: report((state := json.loads(body)["state"]), _first(state)), StateCodec("run")
+    )
     play(its, policy, HOUR)
     assert of(its.outcome(), "waits").finished == 160.0
 

@@ -16,10 +16,10 @@ from conformance.testbed.scheduling import small_world
 
 from kuayu_conformance.checks.scheduling.cells import FULL, OTHERS
 from kuayu_conformance.testbed.scheduling.core import world as compiled
-from kuayu_conformance.testbed.scheduling.core.players import RULES
+from kuayu_conformance.testbed.scheduling.core.baselines import RULES
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start, Stop
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import AnyWorld, World, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario
@@ -28,7 +28,7 @@ from kuayu_conformance.testbed.scheduling.windows import BASELINES
 
 HOUR, DAY = 3600.0, 86_400.0
 TIMING = Timing(1 * HOUR, 2 * HOUR, 5 * HOUR)
-SUMS = ("bits", "money", "available", "held", "computing", "work")
+SUMS = ("bits", "money", "available", "occupied", "computing", "work")
 FAMILIES = ("reference", *OTHERS)
 
 
@@ -148,8 +148,8 @@ def test_the_ideal_pool_comes_to_the_same() -> None:
     assert_same(oracle.outcome(), world.outcome())
 
 
-def test_days_on_end_weather_and_faults_go_on() -> None:
-    """Weather and faults are drawn two days at a time; policies are asked every ten minutes."""
+def test_days_on_end_variation_and_faults_go_on() -> None:
+    """Variation and faults are drawn two days at a time; policies are asked every ten minutes."""
     timing = Timing(1 * HOUR, 2 * HOUR, 5 * DAY, 6 * HOUR)
     its = scenario(replace(cell("faulty"), load=0.3, nodes=4), timing, "days", assignment=1)
     for name in ("B1", "B3", "B3c"):

@@ -1,4 +1,4 @@
-"""The simulator, in worlds that are worked out by hand: 8 plain devices a domain, wires of a gigabyte a second."""
+"""The simulator, in worlds that are worked out by hand: 8 plain devices a domain, links of a gigabyte a second."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -10,20 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.scheduling.engine.disturbances import (
-    LLAMA_3_FAILURES,
-    Claim,
-    Cut,
-    Disturbances,
-    exponential_variate,
-)
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.paths import fair_rates
 from kuayu_conformance.testbed.scheduling.engine.state import Phase
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
-from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split, Wire
+from kuayu_conformance.testbed.scheduling.engine.world import (
+    LLAMA_3_FAILURES,
+    Claim,
+    Cut,
+    Disturbances,
+    World,
+    exponential_variate,
+    play,
+)
+from kuayu_conformance.testbed.scheduling.values import Dataset, Link, Placement, Share, Split
 
 A, B, C = site("a", 8), site("b", 8), site("c", 8)
 
@@ -59,7 +60,7 @@ def test_a_job_runs_from_the_next_epoch_for_as_long_as_its_work_takes() -> None:
     assert [(each.begin, each.running, each.end) for each in record.periods] == [(120.0, 120.0, 220.0)]
     assert its.now == 220.0, "nothing is left to happen"
     outcome = its.outcome()
-    assert outcome.held.tolist() == [400.0, 0.0]
+    assert outcome.occupied.tolist() == [400.0, 0.0]
     assert outcome.computing.tolist() == outcome.work.tolist() == [400.0, 0.0]
     assert outcome.available.tolist() == [8 * 220.0, 8 * 220.0]
     assert outcome.decisions == 1, "nothing was pending at the second minute"
@@ -79,13 +80,13 @@ def test_data_come_first_and_devices_are_held_meanwhile() -> None:
     record, outcome = of(its.outcome(), "one"), its.outcome()
     assert record.periods[0].running == pytest.approx(80.0)
     assert record.finished == pytest.approx(180.0)
-    assert outcome.held[0] == pytest.approx(480.0)
+    assert outcome.occupied[0] == pytest.approx(480.0)
     assert outcome.computing[0] == pytest.approx(400.0)
     assert outcome.bits.tolist() == pytest.approx([0.0, 160e9])
     assert record.money == outcome.money.sum() == pytest.approx(3 * 160e9)
 
 
-def test_two_transfers_share_a_wire_and_a_third_uses_another() -> None:
+def test_two_transfers_share_a_link_and_a_third_uses_another() -> None:
     """Two of 20 GB at 4 Gbit/s each take 40 s."""
     sets = {name: Dataset(name, 20e9, (where,)) for name, where in (("d", "b"), ("e", "b"), ("f", "c"))}
     jobs = load(*(job(name, "a", 2, 100.0, data=name) for name in "def"), **sets)
@@ -110,20 +111,22 @@ def test_a_copy_on_its_way_is_not_sent_again_and_is_kept_for_a_week() -> None:
     assert its.outcome().bits.sum() == pytest.approx(2 * 160e9)
 
 
-def test_weather_changes_a_transfer_under_way_and_the_hour_its_price() -> None:
+def test_variation_changes_a_transfer_under_way_and_the_hour_its_price() -> None:
     """10 s at 8 Gbit/s and then at 2: half of 20 GB take 40 s more; from then on a bit costs twice as much."""
-    weather = Steady({1: ((70.0, 0.25),)}, dear_after=70.0)
+    variation = Steady({1: ((70.0, 0.25),)}, dear_after=70.0)
     jobs = load(job("one", "a", 4, 100.0, data="d"), d=Dataset("d", 20e9, ("b",)))
-    its = world(mesh(A, B, weather=weather), jobs)
+    its = world(mesh(A, B, variation=variation), jobs)
     played(its, {60.0: [Start("one", at("a", 4))]})
     assert of(its.outcome(), "one").periods[0].running == pytest.approx(110.0)
     assert its.outcome().money.sum() == pytest.approx(80e9 + 2 * 80e9)
 
 
-def test_a_split_job_occupies_wires_and_stands_still_while_they_are_cut() -> None:
-    """8 + 8 devices at nine tenths; 144 work are 10 s; the wire is gone from 65 until 100."""
-    weather = Steady({0: ((65.0, 0.0), (100.0, 1.0))})
-    its = world(mesh(A, B, weather=weather), load(job("one", "a", 16, 9.0, data="b"), b=Dataset("b", 0.0, ("a", "b"))))
+def test_a_split_job_occupies_links_and_stands_still_while_they_are_cut() -> None:
+    """8 + 8 devices at nine tenths; 144 work are 10 s; the link is gone from 65 until 100."""
+    variation = Steady({0: ((65.0, 0.0), (100.0, 1.0))})
+    its = world(
+        mesh(A, B, variation=variation), load(job("one", "a", 16, 9.0, data="b"), b=Dataset("b", 0.0, ("a", "b")))
+    )
     both = Placement((Share("a", "plain", 8), Share("b", "plain", 8)), Split.PERIODIC, 50)
     played(its, {60.0: [Start("one", both)]})
     outcome = its.outcome()
@@ -155,7 +158,7 @@ def test_a_migrating_job_holds_both_places_while_it_saves() -> None:
     script = played(its, {60.0: [Start("one", at("a", 4))], 120.0: [Move("one", at("b", 4))]}, 1000.0)
     record = of(its.outcome(), "one")
     assert record.finished == pytest.approx(120.0 + 10.0 + 14.0 + 20.0 + 40.0)
-    assert its.outcome().held.tolist() == pytest.approx([4 * 70.0, 4 * 84.0])
+    assert its.outcome().occupied.tolist() == pytest.approx([4 * 70.0, 4 * 84.0])
     assert script.views[180.0].free.tolist() == [8, 4]
 
 
@@ -283,13 +286,13 @@ def test_exponential_variates_have_mean_and_quantiles_of_their_law() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_whatever_is_ordered_capacity_is_kept_and_the_same_comes_of_it_again(data: st.DataObject) -> None:
-    """Placements at random, possible or not, with faults, a partition and weather: asserts hold, sums agree."""
+    """Placements at random, possible or not, with faults, a partition and variation: asserts hold, sums agree."""
     seed = data.draw(st.integers(0, 10**6))
     outcomes = [_at_random(seed).outcome() for _ in range(2)]
     assert repr(outcomes[0]) == repr(outcomes[1])
     outcome = outcomes[0]
-    assert (outcome.held <= outcome.available + 1e-6).all()
-    assert (outcome.computing <= outcome.held + 1e-6).all()
+    assert (outcome.occupied <= outcome.available + 1e-6).all()
+    assert (outcome.computing <= outcome.occupied + 1e-6).all()
     assert outcome.money.sum() == pytest.approx(sum(record.money for record in outcome.jobs))
     assert outcome.work.sum() == pytest.approx(sum(record.done for record in outcome.jobs), abs=1e-3)
 
@@ -310,9 +313,9 @@ def _at_random(seed: int) -> World:
         )
         for number in range(12)
     ]
-    weather = Steady({number: ((300.0 + 7 * number, chance.pick((0.0, 0.3))), (900.0, 1.0)) for number in range(6)})
+    variation = Steady({number: ((300.0 + 7 * number, chance.pick((0.0, 0.3))), (900.0, 1.0)) for number in range(6)})
     disturbances = Disturbances(failures=0.0005, repair=200.0, cuts=(Cut("b", 400.0, 700.0),))
-    its = world(mesh(A, B, C, weather=weather), load(*jobs, **sets), disturbances)
+    its = world(mesh(A, B, C, variation=variation), load(*jobs, **sets), disturbances)
     while (view := its.advance(3600.0)) is not None:
         its.obey([_order(chance, chance.pick(jobs).name) for _ in range(4)])
         assert (view.free >= 0).all()
@@ -334,11 +337,11 @@ def test_who_wants_little_gets_it_and_the_others_share_the_rest() -> None:
 
 
 def test_who_is_held_up_elsewhere_leaves_more_to_others() -> None:
-    """The example of textbooks: one flow over both wires, the first of which carries two others."""
+    """The example of textbooks: one flow over both links, the first of which carries two others."""
     assert fair_rates({0: 3.0, 1: 5.0}, [(0, 1), (0,), (0,), (1,)], [inf] * 4) == [1.0, 1.0, 1.0, 4.0]
 
 
-def test_a_wire_that_is_cut_stops_its_flows_alone() -> None:
+def test_a_link_that_is_cut_stops_its_flows_alone() -> None:
     assert fair_rates({0: 0.0, 1: 5.0}, [(0, 1), (1,)], [inf, inf]) == [0.0, 5.0]
 
 
@@ -352,34 +355,34 @@ FLOWS = st.lists(
 @settings(deadline=None)
 @given(FLOWS, st.lists(st.floats(0.0, 100.0), min_size=5, max_size=5))
 def test_rates_are_max_min_fair(flows: list[tuple[set[int], float]], offered: list[float]) -> None:
-    """No wire is exceeded; who does not get its wish uses a full wire on which nobody gets more."""
+    """No link is exceeded; who does not get its wish uses a full link on which nobody gets more."""
     paths, wishes = [tuple(sorted(path)) for path, _ in flows], [wish for _, wish in flows]
     rates = fair_rates(dict(enumerate(offered)), paths, wishes)
-    carried = [sum(rate for rate, path in zip(rates, paths, strict=True) if wire in path) for wire in range(5)]
+    carried = [sum(rate for rate, path in zip(rates, paths, strict=True) if link in path) for link in range(5)]
     assert all(load <= offer + 1e-9 * (1 + offer) for load, offer in zip(carried, offered, strict=True))
     for rate, path, wish in zip(rates, paths, wishes, strict=True):
         assert rate <= wish
         held_up = [
-            wire
-            for wire in path
-            if carried[wire] >= offered[wire] - 1e-6
-            and all(rate >= other - 1e-6 for other, its in zip(rates, paths, strict=True) if wire in its)
+            link
+            for link in path
+            if carried[link] >= offered[link] - 1e-6
+            and all(rate >= other - 1e-6 for other, its in zip(rates, paths, strict=True) if link in its)
         ]
         assert rate == wish or held_up
 
 
 def test_traffic_takes_the_way_of_the_shortest_round_trip() -> None:
-    """Between a and b is a wire of their own, but the way by the exchange is shorter; c has two exchanges."""
+    """Between a and b is a link of their own, but the way by the exchange is shorter; c has two exchanges."""
     ends = (("a", "b", 9.0), ("a", "x", 1.0), ("x", "b", 1.0), ("x", "c", 2.0), ("a", "y", 1.0), ("y", "c", 1.5))
-    routes = Routes(["a", "b", "c"], [Wire(one, other, 1.0, seconds, 1.0) for one, other, seconds in ends])
+    routes = Routes(["a", "b", "c"], [Link(one, other, 1.0, seconds, 1.0) for one, other, seconds in ends])
     assert routes.paths == {(0, 1): (1, 2), (0, 2): (4, 5)}
     assert routes.round_trips[0].tolist() == [0.0, 2.0, 2.5]
-    by_wire = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    assert routes.narrowest(by_wire).tolist() == [[inf, 2.0, 5.0], [0.0, inf, 0.0], [0.0, 0.0, inf]]
-    assert routes.total(by_wire).tolist() == [[0.0, 5.0, 11.0], [inf, 0.0, inf], [inf, inf, 0.0]]
+    by_link = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert routes.narrowest(by_link).tolist() == [[inf, 2.0, 5.0], [0.0, inf, 0.0], [0.0, 0.0, inf]]
+    assert routes.total(by_link).tolist() == [[0.0, 5.0, 11.0], [inf, 0.0, inf], [inf, inf, 0.0]]
 
 
-def test_without_wires_there_is_no_way() -> None:
+def test_without_links_there_is_no_way() -> None:
     routes = Routes(["a", "b"], [])
     assert routes.paths == {}
     assert routes.narrowest(np.zeros(0)).tolist() == [[inf, 0.0], [0.0, inf]]
@@ -391,7 +394,7 @@ def test_without_wires_there_is_no_way() -> None:
 def test_the_order_in_which_flows_are_told_does_not_matter(
     flows: list[tuple[set[int], float]], offered: list[int]
 ) -> None:
-    capacities = {wire: float(offer) for wire, offer in enumerate(offered)}
+    capacities = {link: float(offer) for link, offer in enumerate(offered)}
     paths, wishes = [tuple(sorted(path)) for path, _ in flows], [wish for _, wish in flows]
     there, back = (fair_rates(capacities, paths[::way], wishes[::way])[::way] for way in (1, -1))
     assert there == pytest.approx(back, abs=1e-9)

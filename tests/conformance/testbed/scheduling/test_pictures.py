@@ -5,9 +5,10 @@ from conformance.testbed.scheduling.small_world import RoundLaw, job, load, mesh
 
 from kuayu_conformance.rendering.plot import plots
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM
-from kuayu_conformance.testbed.scheduling.engine.world import play
-from kuayu_conformance.testbed.scheduling.pictures import (
+from kuayu_conformance.testbed.scheduling.engine.world import CALM, play
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
+from kuayu_conformance.testbed.scheduling.values import Dataset
+from kuayu_conformance.testbed.scheduling.windows import (
     Trajectory,
     bars,
     pictures,
@@ -16,8 +17,6 @@ from kuayu_conformance.testbed.scheduling.pictures import (
     traffic,
     utilisation,
 )
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, scenario
-from kuayu_conformance.testbed.scheduling.values import Dataset
 
 HOUR = 3600.0
 

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM
+from kuayu_conformance.testbed.scheduling.engine.world import CALM
 from kuayu_conformance.testbed.scheduling.scenarios import (
     BOAST,
     CUT_LASTS,
@@ -101,7 +101,7 @@ def test_parameters_and_assumptions_can_be_moved() -> None:
     as_it_is, rightly, free = drawn(), drawn(changed=(("over_request", 0.0),)), drawn(assumed=(("tariff", 0.0),))
     assert {job.used for job in rightly.workload.jobs} == {1.0}
     assert min(job.used for job in as_it_is.workload.jobs) < 0.5
-    assert {wire.tariff for wire in free.topology.wires} == {0.0}
+    assert {link.tariff for link in free.topology.links} == {0.0}
 
 
 def test_what_there_is_not_is_said_by_name() -> None:

@@ -5,10 +5,9 @@ from math import inf
 import pytest
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, FirstToAdmit, HomeBackfill, HomeFifo
-from kuayu_conformance.testbed.scheduling.engine.disturbances import LLAMA_3_FAILURES, Cut, Disturbances
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome
+from kuayu_conformance.testbed.scheduling.engine.state import Outcome
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
-from kuayu_conformance.testbed.scheduling.engine.world import World, play
+from kuayu_conformance.testbed.scheduling.engine.world import LLAMA_3_FAILURES, Cut, Disturbances, World, play
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.workload import draw
@@ -37,8 +36,8 @@ def test_a_baseline_does_the_same_again_and_the_books_agree(policy: type[HomeFif
     finished = [record for record in first.jobs if record.finished < inf]
     assert len(finished) > 0.3 * len(first.jobs)
     assert all(record.submitted <= record.periods[0].begin <= record.finished for record in finished)
-    assert (first.held <= first.available * (1 + 1e-9)).all()
-    assert (first.computing <= first.held * (1 + 1e-9) + 1e-6).all()
+    assert (first.occupied <= first.available * (1 + 1e-9)).all()
+    assert (first.computing <= first.occupied * (1 + 1e-9) + 1e-6).all()
     assert first.work.sum() == pytest.approx(sum(record.done for record in first.jobs))
     assert first.money.sum() == pytest.approx(sum(record.money for record in first.jobs))
     assert any(record.failures for record in first.jobs) == troubled

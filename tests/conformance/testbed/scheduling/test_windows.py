@@ -7,13 +7,12 @@ import pytest
 from conformance.testbed.scheduling.small_world import RoundLaw, at, job, load, mesh, site
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import play
+from kuayu_conformance.testbed.scheduling.engine.world import CALM, Disturbances, play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Share, Split
-from kuayu_conformance.testbed.scheduling.windows import BASELINES, cohort, play_window, played_of
+from kuayu_conformance.testbed.scheduling.windows import BASELINES, cohort, play_window, window_result_of
 
 HOUR = 3600.0
 TIMING = Timing(120.0, 600.0, 1200.0)
@@ -184,7 +183,7 @@ def test_all_policies_have_the_same_world_and_the_same_cohort() -> None:
     assert all(0.0 < each.utilisation <= 1.0 for each in played.values())
     for each in played["B3"].jobs:
         assert each.period >= each.alone * (1 - 1e-9) or each.devices > 1, "on what it asks for"
-    assert played_of(json.loads(json.dumps(again.as_json()))) == again
+    assert window_result_of(json.loads(json.dumps(again.as_json()))) == again
 
 
 def test_time_in_slices_is_the_same_time() -> None:

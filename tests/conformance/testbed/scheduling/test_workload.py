@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.law.terms import speed
+from kuayu_conformance.testbed.scheduling.law import speed
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.values import DeviceType, Job, JobKind, Pool, Site, Split
 from kuayu_conformance.testbed.scheduling.workload import (
     FAMILIES,
+    REFERENCE,
+    SHAPES,
+    STATE,
+    WORKING,
     Family,
     NotEnoughJobs,
     UnknownFamily,
@@ -20,11 +24,17 @@ from kuayu_conformance.testbed.scheduling.workload import (
     Workload,
     demand,
     draw,
-    jobs,
+    fitting,
+    language_model,
 )
-from kuayu_conformance.testbed.scheduling.workload.families import REFERENCE
-from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, parameters, used
-from kuayu_conformance.testbed.scheduling.workload.traces import mean_and_p95, over_time, within
+from kuayu_conformance.testbed.scheduling.workload.traces import (
+    LEVELS,
+    device_use,
+    mean_and_p95,
+    over_time,
+    parameters,
+    within,
+)
 
 DAY = 86_400.0
 
@@ -275,14 +285,14 @@ def test_demand_of_two_jobs() -> None:
 
 def test_models_are_as_large_as_their_papers_say() -> None:
     published = (125e6, 350e6, 760e6, 1.3e9, 2.7e9, 6.7e9, 13e9, 30e9, 65.2e9, 175e9)
-    for shape, parameters_of in zip(jobs.SHAPES, published, strict=True):
+    for shape, parameters_of in zip(SHAPES, published, strict=True):
         assert shape.parameters == pytest.approx(parameters_of, rel=0.03)
 
 
 def test_a_step_of_a_language_model_by_hand() -> None:
     """GPT-3 1.3B, a million tokens, 64 of 64 busy: 9.1·10¹⁵ FLOPs, so 0.87 s at 0.52 of 64 × 312 TFLOP/s."""
-    shape = jobs.SHAPES[3]
-    made = jobs.language_model(shape, 1e6, 64.0)
+    shape = SHAPES[3]
+    made = language_model(shape, 1e6, 64.0)
     flops = 72 * 1e6 * 24 * 2048**2 * (1 + 2048 / (6 * 2048) + 50257 / (12 * 24 * 2048))
     assert flops == pytest.approx(9.07e15, rel=0.01)
     assert made.step == pytest.approx(0.87, abs=0.005)
@@ -293,14 +303,14 @@ def test_a_step_of_a_language_model_by_hand() -> None:
 
 @pytest.mark.parametrize("devices", [1, 2, 4, 8, 16, 32, 64, 512, 4096])
 def test_what_is_trained_fits_into_half_of_the_devices(devices: int) -> None:
-    for shape in jobs.fitting(devices):
-        state = jobs.WORKING + jobs.STATE * shape.parameters / max(1, devices // 2)
+    for shape in fitting(devices):
+        state = WORKING + STATE * shape.parameters / max(1, devices // 2)
         assert state < 0.95 * 80e9
 
 
 def test_quantiles_that_ship_ascend() -> None:
     fits, serving = parameters()
-    curves = [serving.durations, serving.shares, used().conventional, used().language]
+    curves = [serving.durations, serving.shares, device_use().conventional, device_use().language]
     for fit in fits.values():
         assert fit.source
         curves.append(fit.gaps)

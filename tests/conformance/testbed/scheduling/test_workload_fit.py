@@ -10,14 +10,26 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.testbed.scheduling.values import JobKind, Pool, Site
-from kuayu_conformance.testbed.scheduling.workload import NotEnoughJobs, demand, draw, fitting, jobs, traces
-from kuayu_conformance.testbed.scheduling.workload.__main__ import FITTED, fitted
-from kuayu_conformance.testbed.scheduling.workload.arrivals import OPENB_P95
-from kuayu_conformance.testbed.scheduling.workload.fitted import parameters
-from kuayu_conformance.testbed.scheduling.workload.traces import mean_and_p95
+from kuayu_conformance.testbed.scheduling.workload import (
+    EFFICIENCY,
+    NETWORKS,
+    OPENB_P95,
+    REFERENCE_PEAK,
+    NotEnoughJobs,
+    demand,
+    draw,
+    traces,
+)
+from kuayu_conformance.testbed.scheduling.workload.__main__ import (
+    FITTED,
+    comparison_text,
+    fitted_text,
+    shipped_comparison,
+)
+from kuayu_conformance.testbed.scheduling.workload.traces import mean_and_p95, parameters
 
 BESIDE = Path(__file__).parents[4].parent / "shared" / "data"
-PACKAGE = Path(fitting.__file__).parent
+PACKAGE = Path(traces.__file__).parent
 NAMES = tuple(f"d{number}" for number in range(8))
 DAY = traces.DAY
 
@@ -43,11 +55,11 @@ def sites(source: str) -> tuple[Site, ...]:
 
 
 def test_what_ships_is_what_the_traces_lead_to(data: Path) -> None:
-    assert fitted(data) == (PACKAGE / "fitted.json").read_text("utf-8")
+    assert fitted_text(data) == (PACKAGE / "fitted.json").read_text("utf-8")
 
 
 def test_the_table_that_ships_is_what_traces_and_model_lead_to(data: Path) -> None:
-    text = fitting.table({name: traces.read(name, data) for name in FITTED})
+    text = comparison_text({name: traces.read(name, data) for name in FITTED})
     assert text == (PACKAGE / "comparison.json").read_text("utf-8")
 
 
@@ -59,7 +71,7 @@ def test_the_skew_of_the_trace_is_the_one_of_the_design() -> None:
 
 @pytest.mark.parametrize("name", FITTED)
 def test_sizes_of_jobs_are_those_of_the_trace(name: str) -> None:
-    for figure, (real, model) in fitting.shipped_table()[name].items():
+    for figure, (real, model) in shipped_comparison()[name].items():
         if figure.startswith("share of jobs of"):
             assert model == pytest.approx(real, rel=0.15, abs=0.002), figure
         if figure.startswith("share of work in jobs"):
@@ -68,20 +80,20 @@ def test_sizes_of_jobs_are_those_of_the_trace(name: str) -> None:
 
 @pytest.mark.parametrize("name", FITTED)
 def test_durations_are_those_of_the_trace(name: str) -> None:
-    for figure, (real, model) in fitting.shipped_table()[name].items():
+    for figure, (real, model) in shipped_comparison()[name].items():
         if figure.startswith("duration"):
             assert model == pytest.approx(real, rel=0.2), figure
 
 
 @pytest.mark.parametrize("name", FITTED)
 def test_submissions_come_in_bursts_of_the_same_order(name: str) -> None:
-    for figure, (real, model) in fitting.shipped_table()[name].items():
+    for figure, (real, model) in shipped_comparison()[name].items():
         if "variance over mean" in figure or "variation" in figure:
             assert 0.5 * real < model < 2 * real, figure
 
 
 def test_clusters_are_as_uneven_over_time_as_those_of_the_trace() -> None:
-    rows = fitting.shipped_table()["itp"]
+    rows = shipped_comparison()["itp"]
     pairs = [pair for figure, pair in rows.items() if figure.endswith("mean over p95")]
     assert len(pairs) == 9
     assert np.mean([abs(model - real) for real, model in pairs]) < 0.06
@@ -132,7 +144,7 @@ def test_conventional_models_take_the_time_that_was_measured(data: Path) -> None
             key = (row["model"], int(row["global_batch_size"]))
             measured[key].append((float(row["num_gpus"]), 1 / float(row["iterations_per_s"])))
     batches = (("resnet50", 256), ("vgg16", 256), ("inception3", 128), ("bert", 128), ("gpt2", 256))
-    for key, network in zip(batches, jobs.NETWORKS, strict=True):
+    for key, network in zip(batches, NETWORKS, strict=True):
         devices, seconds = np.array(measured[key]).T
         fixed, shared = np.linalg.lstsq(np.array([1 / seconds, 1 / (devices * seconds)]).T, np.ones(len(seconds)))[0]
         assert fixed / (fixed + shared) == pytest.approx(network.fixed, abs=0.001)
@@ -146,9 +158,9 @@ def test_conventional_models_take_the_time_that_was_measured(data: Path) -> None
 def test_training_of_language_models_reaches_the_share_of_the_peak_that_is_said(data: Path) -> None:
     rows = table(data / "llm_training_runs" / "runs.csv")
     reached = [
-        float(row["measured_tflops_per_accel"]) * 1e12 / jobs.REFERENCE_PEAK
+        float(row["measured_tflops_per_accel"]) * 1e12 / REFERENCE_PEAK
         for row in rows
         if row["source"] == "llm-foundry-bench" and "A100" in row["accelerator"] and row["measured_tflops_per_accel"]
     ]
     assert len(reached) == 139
-    assert np.percentile(reached, (5, 50, 95)) == pytest.approx((0.41, jobs.EFFICIENCY, 0.60), abs=0.005)
+    assert np.percentile(reached, (5, 50, 95)) == pytest.approx((0.41, EFFICIENCY, 0.60), abs=0.005)

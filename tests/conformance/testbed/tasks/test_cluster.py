@@ -70,7 +70,7 @@ def test_the_dominant_share_counts() -> None:
 def test_shares_are_what_is_used_and_held_over_the_whole_window() -> None:
     """Five cores for two of four hours: a quarter of the cores is held; half of them is used, an eighth."""
     outcome = after(4, few((5, 2)))
-    assert outcome.held == pytest.approx((2 / 8 / 4, 5 * 2 / 10 / 4, 10 * 2 / 100 / 4))
+    assert outcome.occupied == pytest.approx((2 / 8 / 4, 5 * 2 / 10 / 4, 10 * 2 / 100 / 4))
     assert outcome.used == pytest.approx((1 / 8 / 4, 0.125, 8 * 2 / 100 / 4))
 
 
@@ -79,7 +79,7 @@ def test_what_still_runs_at_the_end_counts_as_far_as_it_came() -> None:
     outcome = after(4, few((10, 3), (10, 3)))
     assert (outcome.arrived, outcome.deployed, outcome.finished) == (2, 2, 1)
     assert outcome.completion == 0.5
-    assert outcome.held[1] == pytest.approx(1.0)
+    assert outcome.occupied[1] == pytest.approx(1.0)
 
 
 def test_what_arrives_after_the_end_does_not_count() -> None:
@@ -96,7 +96,7 @@ def test_memory_that_runs_out_ends_a_run_and_the_next_has_what_was_asked_for() -
     assert starts(outcome) == [0.0, 3.0]
     assert (outcome.deployed, outcome.finished, outcome.died, outcome.lost) == (2, 2, 1, HOUR)
     assert outcome.used[1] == pytest.approx(5 * 3 / 10 / 12), "lost work is of no use"
-    assert outcome.held[1] == pytest.approx(10 * 4 / 10 / 12), "but it held the cores"
+    assert outcome.occupied[1] == pytest.approx(10 * 4 / 10 / 12), "but it held the cores"
 
 
 def test_a_run_that_would_have_died_is_of_no_use_at_the_end_either() -> None:
@@ -136,7 +136,7 @@ def test_nobody_holds_more_than_there_is_nor_uses_more_than_is_held(policy: str,
     """Of drawn windows, with sizes that let some die: every share is in order, and work is there to be done."""
     tasks = window(seed, (40, 30, 20, 10), World())
     outcome = play(tasks, tasks.requested * np.array([0.9, 0.8, 0.8]), policy)
-    assert all(0.0 <= used <= held <= 1.0 for used, held in zip(outcome.used, outcome.held, strict=True))
+    assert all(0.0 <= used <= held <= 1.0 for used, held in zip(outcome.used, outcome.occupied, strict=True))
     assert 0 < outcome.finished <= outcome.deployed <= outcome.arrived == len(tasks)
     assert outcome.died > 0
     assert CAPACITY == (32.0, 384.0, 2000.0)

@@ -95,7 +95,7 @@ def test_the_same_seed_draws_the_same() -> None:
 
 def test_cores_are_the_bottleneck() -> None:
     outcome = play(window("full", REAL, World()), window("full", REAL, World()).requested, FIFO)
-    assert outcome.held[CORES] == max(outcome.held) > 0.95
+    assert outcome.occupied[CORES] == max(outcome.occupied) > 0.95
 
 
 def test_records_say_what_was_and_are_valid() -> None:

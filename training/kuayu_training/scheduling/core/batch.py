@@ -2,7 +2,7 @@
 
 from math import log1p
 
-from kuayu_conformance.testbed.scheduling.core import events
+from kuayu_conformance.testbed.scheduling.core.jobs import short
 from kuayu_training.scheduling.core import epoch_loop
 from kuayu_training.scheduling.core.layout import compiled
 from kuayu_training.scheduling.core.network import see
@@ -66,7 +66,7 @@ def go_on(worlds, tables, first, last, answers, until, seconds, scale, status, r
         until: (N,) instants.
         seconds: Between epochs.
         scale: (N, 2) what rewards are divided by.
-        status: (N,) how each was left, and is left now; ``ASKED``, ``events.OVER`` or ``events.SHORT``.
+        status: (N,) how each was left, and is left now; ``ASKED``, ``OVER`` or ``SHORT``.
         rewards: (N,) what is to be rewarded; added up.
         around: (N, 6) surroundings.
         masks: (N, rows) which rows there are.
@@ -101,7 +101,7 @@ def go_on_alone(worlds, tables, first, last, until, horizon, seconds, scale, sta
         status[place] = epoch_loop.play(w, r, until[place], seconds)
         epoch_loop.count_present(w, r)
         rewards[place] += rewarded(r, since, spent, spent_large, scale[place])
-        if events.short(w) or not epoch_loop.roomy(w, r):
+        if short(w) or not epoch_loop.roomy(w, r):
             continue
         take_stock(w, r)
         priority_order(w, r)

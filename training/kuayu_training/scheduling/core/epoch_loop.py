@@ -1,13 +1,13 @@
 """Epoch after epoch in the compiled world, until a question is open or the time is over."""
 
 from kuayu.bench.reference import AGAIN
-from kuayu_conformance.testbed.scheduling.core import events
+from kuayu_conformance.testbed.scheduling.core.jobs import DUE, SHORT, advance, short
 from kuayu_training.scheduling.core import scheduler
 from kuayu_training.scheduling.core.layout import MAX_LOOKED_AT, QUESTION, compiled
 from kuayu_training.scheduling.core.orders import obey
 
 ASKED = 100
-"""A question is open; beside ``events.OVER`` and ``events.SHORT``."""
+"""A question is open; beside ``OVER`` and ``SHORT``."""
 
 
 @compiled
@@ -57,7 +57,7 @@ def play(w, r, until, seconds):
         seconds: Between epochs.
 
     Returns:
-        ``ASKED``; ``events.OVER``; or ``events.SHORT`` where an array is to be enlarged before it goes on.
+        ``ASKED``; ``OVER``; or ``SHORT`` where an array is to be enlarged before it goes on.
     """
     c, e = w.clock[0], r.epoch[0]
     while True:
@@ -65,9 +65,9 @@ def play(w, r, until, seconds):
             if not c.due:
                 if not c.passing:
                     c.epoch = (c.now // seconds + 1.0) * seconds
-                how, c.epoch = events.advance(w, c.epoch, until, seconds)
-                c.passing = how == events.SHORT
-                if how != events.DUE:
+                how, c.epoch = advance(w, c.epoch, until, seconds)
+                c.passing = how == SHORT
+                if how != DUE:
                     return how
                 c.due = 1
                 e.steps += 1
@@ -76,8 +76,8 @@ def play(w, r, until, seconds):
             if c.queue_changes + c.changes == e.idle_revision and c.now < e.idle_until:
                 c.due = 0
                 continue
-            if events.short(w) or not roomy(w, r):
-                return events.SHORT
+            if short(w) or not roomy(w, r):
+                return SHORT
             scheduler.begin(w, r)
             e.open = 1
         if scheduler.go_on(w, r) == QUESTION:

@@ -22,7 +22,7 @@ from kuayu.scheduling import candidates, preemption, scheduler
 from kuayu.scheduling.scheduler import QueuePolicy
 from kuayu.scheduling.scoring import OWN, Rule
 from kuayu.scheduling.throughput import penalty as _penalty
-from kuayu_conformance.testbed.scheduling.law.terms import penalty as law_penalty
+from kuayu_conformance.testbed.scheduling.law import penalty as law_penalty
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]

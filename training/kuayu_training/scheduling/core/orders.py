@@ -2,7 +2,7 @@
 
 from kuayu_conformance.testbed.scheduling.core import jobs
 from kuayu_conformance.testbed.scheduling.core.candidates import staging
-from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
+from kuayu_conformance.testbed.scheduling.core.jobs import lasts, restart, terms
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PENDING, PERIODIC, PIPELINE, RUNNING
 from kuayu_conformance.testbed.scheduling.core.network import share
 from kuayu_training.scheduling.core.layout import PERIODS, START, STOP, compiled

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from kuayu.scheduling.policy_network import SEEN
-from kuayu_conformance.testbed.scheduling.core import events
-from kuayu_conformance.testbed.scheduling.core.facade import Holder
+from kuayu_conformance.testbed.scheduling.core.baselines import Holder
+from kuayu_conformance.testbed.scheduling.core.jobs import SHORT
 from kuayu_conformance.testbed.scheduling.core.layout import CLAIM, SPLITS
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
@@ -92,7 +92,7 @@ class CompiledRule:
         """
         epoch = self.meet(world).epoch
         before = int(epoch["steps"][0]), int(epoch["refusals"][0])
-        while epoch_loop.play(world.handle, self.handle, until, seconds) == events.SHORT:
+        while epoch_loop.play(world.handle, self.handle, until, seconds) == SHORT:
             self.lengthen(world)
         assert self.tables is not None
         epoch = self.tables.epoch

@@ -17,10 +17,15 @@ B3c and B4, and writes what it found to ``tuned.json``.
 """
 
 from kuayu_conformance.testbed.scheduling.baselines.goodput import Goodput
-from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion, FirstToAdmit, WeighedCompletion
-from kuayu_conformance.testbed.scheduling.baselines.home import HomeBackfill, HomeFifo
+from kuayu_conformance.testbed.scheduling.baselines.greedy import (
+    EarliestCompletion,
+    FirstToAdmit,
+    HomeBackfill,
+    HomeFifo,
+    WeighedCompletion,
+    Weights,
+)
 from kuayu_conformance.testbed.scheduling.baselines.literature import DominantResourceFairness, ShortestRemainingTime
-from kuayu_conformance.testbed.scheduling.baselines.tuned import Weights
 
 __all__ = [
     "DominantResourceFairness",

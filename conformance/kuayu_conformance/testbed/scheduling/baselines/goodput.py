@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize._highspy._core import HighsLp, HighsModelStatus, HighsOptions, MatrixFormat, _Highs
 
 from kuayu_conformance.testbed.elementary import power
-from kuayu_conformance.testbed.scheduling.baselines.candidates import Schedule, Way
-from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
-from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
+from kuayu_conformance.testbed.scheduling.baselines.greedy import Candidate, EarliestCompletion, Schedule, tuned
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
 from kuayu_conformance.testbed.scheduling.engine.state import SEVERAL, Counts
 from kuayu_conformance.testbed.scheduling.engine.view import View
@@ -25,7 +23,7 @@ matrices anew each time, and looks at duals one by one."""
 SOLVER.output_flag = SOLVER.log_to_console = False
 SOLVER.presolve = "on"
 ELSEWHERE = 1e15
-"""Seconds by which all ways are worse that are not planned: more than any job takes."""
+"""Seconds by which all candidates are worse that are not planned: more than any job takes."""
 _WHOLE = 1e-6
 """A fraction of a job that near to a whole one is one: the tolerance of the solver."""
 _BITS = 8.0
@@ -41,18 +39,18 @@ def allocate(value: Floats, gang: Counts, jobs: Counts, capacity: Counts) -> Flo
     with what S. Jayaram Subramanya et al., "Sia", SOSP 2023, take for objective: the sum of goodputs, each normalised.
 
     Args:
-        value: Of a job by class and pool; nought where it cannot run.
+        value: Of a job by class and pool; zero where it cannot run.
         gang: Devices that a job needs, by class.
         jobs: How many jobs there are, by class.
         capacity: Devices, by pool.
     """
     able = (value > 0.0) & (gang[:, np.newaxis] <= capacity) & (jobs[:, np.newaxis] > 0)
     rows, pools = np.nonzero(able)
-    found = np.zeros(value.shape)
+    amounts = np.zeros(value.shape)
     if not len(rows):
-        return found
-    found[rows, pools] = np.maximum(_solved(value[rows, pools] / value.max(), gang, jobs, capacity, rows, pools), 0.0)
-    return found
+        return amounts
+    amounts[rows, pools] = np.maximum(_solved(value[rows, pools] / value.max(), gang, jobs, capacity, rows, pools), 0.0)
+    return amounts
 
 
 def gangs(wanted: Floats, gang: Counts, jobs: Counts, free: Counts) -> NDArray[np.int64]:
@@ -67,19 +65,19 @@ def gangs(wanted: Floats, gang: Counts, jobs: Counts, free: Counts) -> NDArray[n
         free: Devices that are free, by pool.
     """
     whole = np.zeros(wanted.shape, dtype=np.int64)
-    left, room = jobs.copy(), free.copy()
+    left, available = jobs.copy(), free.copy()
     lower = np.floor(np.maximum(wanted, 0.0) + _WHOLE)
     for row, pool in np.argwhere(lower > 0.0).tolist():
-        whole[row, pool] = most = max(min(int(lower[row, pool]), int(left[row]), int(room[pool] // gang[row])), 0)
+        whole[row, pool] = most = max(min(int(lower[row, pool]), int(left[row]), int(available[pool] // gang[row])), 0)
         left[row] -= most
-        room[pool] -= most * int(gang[row])
+        available[pool] -= most * int(gang[row])
     fractions = wanted - lower
     some = np.argwhere(fractions > _WHOLE)
     for row, pool in some[np.argsort(-fractions[some[:, 0], some[:, 1]], kind="stable")].tolist():
-        if left[row] > 0 and gang[row] <= room[pool]:
+        if left[row] > 0 and gang[row] <= available[pool]:
             whole[row, pool] += 1
             left[row] -= 1
-            room[pool] -= gang[row]
+            available[pool] -= gang[row]
     return whole
 
 
@@ -94,7 +92,7 @@ class Active:
         stated: Work that each is stated to be, (n,).
         profile: Number of its profile, (n,); numbers in the order of names.
         shortest: Seconds that it takes where its goodput is best, (n,).
-        goodput: Its goodput over the best of it, (n, P); nought where it cannot run.
+        goodput: Its goodput over the best of it, (n, P); zero where it cannot run.
     """
 
     waiting: int
@@ -107,7 +105,7 @@ class Active:
 
 
 def plan(active: Active, free: Counts, favour: float) -> tuple[Numbers, Floats]:
-    """Where those that wait should start, and what each is worth there; -1 and nought for whom the plan leaves open.
+    """Where those that wait should start, and its value there; -1 and zero for whom the plan leaves open.
 
     Args:
         active: Whom it is made for.
@@ -115,22 +113,22 @@ def plan(active: Active, free: Counts, favour: float) -> tuple[Numbers, Floats]:
         favour: See ``Goodput``.
 
     Returns:
-        Pool and worth, both (waiting,).
+        Pool and value, both (waiting,).
     """
     waiting = active.waiting
-    worth = power(np.maximum(active.shortest, 1.0), -favour)[:, np.newaxis] * active.goodput
+    value = power(np.maximum(active.shortest, 1.0), -favour)[:, np.newaxis] * active.goodput
     first, kind = _classes(active)
     gang = active.requested[first]
     counts = np.bincount(kind)
-    means = np.zeros((len(gang), worth.shape[1]))
-    np.add.at(means, kind, worth)
+    means = np.zeros((len(gang), value.shape[1]))
+    np.add.at(means, kind, value)
     means /= counts[:, np.newaxis]
     present = np.zeros(means.shape, dtype=np.int64)
     np.add.at(present, (kind[waiting:], active.pool), 1)
-    held = (present * gang[:, np.newaxis]).sum(axis=0)
-    wanted = allocate(means, gang, counts, held + free) - present
+    occupied = (present * gang[:, np.newaxis]).sum(axis=0)
+    wanted = allocate(means, gang, counts, occupied + free) - present
     starts = gangs(wanted, gang, np.bincount(kind[:waiting], minlength=len(gang)), free)
-    return _assigned(kind[:waiting], worth[:waiting], starts)
+    return _assigned(kind[:waiting], value[:waiting], starts)
 
 
 class Goodput(EarliestCompletion):
@@ -145,7 +143,7 @@ class Goodput(EarliestCompletion):
     as B3 does; if there is no solution, everything is.
 
     Args:
-        favour: How much short jobs are favoured: nought not at all, one as the rate at which jobs are finished does;
+        favour: How much short jobs are favoured: zero not at all, one as the rate at which jobs are finished does;
             as tuned unless it is given.
 
     Attributes:
@@ -167,19 +165,19 @@ class Goodput(EarliestCompletion):
             if self._some_fit(view, schedule):
                 self._plan(view, schedule)
 
-    def _scores(self, view: View, number: int, ways: tuple[Way, ...], ends: Floats) -> Floats:
+    def _scores(self, view: View, number: int, candidates: tuple[Candidate, ...], ends: Floats) -> Floats:
         del view
         planned = self._planned.get(number)
         if planned is None:
             return ends
         scores: Floats = ends + np.array(
-            [0.0 if candidate.holding[0][0] == planned else ELSEWHERE for candidate in ways]
+            [0.0 if candidate.holding[0][0] == planned else ELSEWHERE for candidate in candidates]
         )
         return scores
 
-    def _ordered(self, view: View, candidates: list[int]) -> list[int]:
+    def _ordered(self, view: View, jobs: list[int]) -> list[int]:
         del view
-        return sorted(candidates, key=lambda number: -self._value.get(number, 0.0))
+        return sorted(jobs, key=lambda number: -self._value.get(number, 0.0))
 
     @staticmethod
     def _some_fit(view: View, schedule: Schedule) -> bool:
@@ -238,8 +236,8 @@ class Goodput(EarliestCompletion):
         size = np.array([data.bits for data in known])[:, np.newaxis]
         with np.errstate(invalid="ignore", divide="ignore"):
             seconds = np.where(np.isinf(shares), 0.0, np.where(shares > 0.0, size / shares, np.inf))
-        found: Floats = seconds
-        return found
+        by_domain: Floats = seconds
+        return by_domain
 
     def _of_job(self, view: View, number: int) -> "_Known":
         """What is looked up when a job is seen for the first time."""
@@ -252,7 +250,7 @@ class Goodput(EarliestCompletion):
 
 
 def _solved(weights: Floats, gang: Counts, jobs: Counts, capacity: Counts, rows: Counts, pools: Counts) -> Floats:
-    """Jobs by pair of class and pool, (pairs,), so that the weighted sum is greatest; noughts without a solution."""
+    """Jobs by pair of class and pool, (pairs,), so that the weighted sum is greatest; zeros without a solution."""
     pairs, limits = len(rows), np.concatenate([jobs, capacity]).astype(np.float64)
     problem = HighsLp()
     problem.num_col_, problem.num_row_ = pairs, len(limits)
@@ -281,14 +279,14 @@ def _classes(active: Active) -> tuple[Numbers, Numbers]:
     return first, kind.reshape(-1)
 
 
-def _assigned(kind: Numbers, worth: Floats, starts: NDArray[np.int64]) -> tuple[Numbers, Floats]:
+def _assigned(kind: Numbers, value: Floats, starts: NDArray[np.int64]) -> tuple[Numbers, Floats]:
     """In the order of the queue each takes the best pool of those that its class has left."""
     pools, values = np.full(len(kind), -1, dtype=np.int64), np.zeros(len(kind))
     some = starts.sum(axis=1)
     for place in np.flatnonzero(some[kind]).tolist():
         row = kind[place]
         if some[row]:
-            left = np.where(starts[row] > 0, worth[place], 0.0)
+            left = np.where(starts[row] > 0, value[place], 0.0)
             best = int(np.argmax(left))
             if left[best] > 0.0:
                 pools[place], values[place] = best, left[best]

@@ -41,8 +41,7 @@ from math import ceil, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.scheduling.baselines.candidates import Schedule, Way
-from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
+from kuayu_conformance.testbed.scheduling.baselines.greedy import Candidate, EarliestCompletion, Schedule
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.state import Counts, Holding, Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
@@ -58,14 +57,14 @@ class _Preemption:
     """What would become of a job if others were preempted for it.
 
     Attributes:
-        way: Where it would run.
+        candidate: Where it would run.
         victims: Places among the running of those who would be preempted.
         spare: Free devices that it would use beside theirs.
         ends: When it would be finished.
         net: Seconds by which it ends earlier, less those by which the victims end later.
     """
 
-    way: Way
+    candidate: Candidate
     victims: tuple[int, ...]
     spare: Holding
     ends: float
@@ -124,9 +123,9 @@ class _Running:
         self._closed.update(places)
 
     def _give(self, place: int, left: dict[int, int], sign: int) -> None:
-        held = self._holdings[place]
-        for pool in held.keys() & left.keys():
-            left[pool] -= sign * held[pool]
+        holding = self._holdings[place]
+        for pool in holding.keys() & left.keys():
+            left[pool] -= sign * holding[pool]
 
     def _preemptible(self, place: int) -> bool:
         view = self._view
@@ -140,7 +139,7 @@ class ShortestRemainingTime(EarliestCompletion):
 
     def __init__(self) -> None:
         super().__init__()
-        self._freed_for: dict[int, Way] = {}
+        self._freed_for: dict[int, Candidate] = {}
         self._idle: tuple[int, float] = (-1, 0.0)
         self._epoch, self._asked, self._left = _EPOCH, 0.0, False
 
@@ -174,13 +173,13 @@ class ShortestRemainingTime(EarliestCompletion):
         pending = set(view.pending.tolist())
         saving = [number for number in view.running.tolist() if view.phase(number) == Phase.SAVING]
         freeing = {pool for number in saving for pool, _ in view.holding(number)}
-        for number, way in list(self._freed_for.items()):
-            ends = float(self._ends(view, number, (way,))[0]) if number in pending else inf
-            if ends < inf and schedule.fits(way.holding):
-                self._start(view, schedule, number, way, ends, orders)
+        for number, candidate in list(self._freed_for.items()):
+            ends = float(self._ends(view, number, (candidate,))[0]) if number in pending else inf
+            if ends < inf and schedule.fits(candidate.holding):
+                self._start(view, schedule, number, candidate, ends, orders)
                 awaited.add(number)
-            elif ends < inf and any(pool in freeing for pool, _ in way.holding):
-                schedule.reserve(way.holding)
+            elif ends < inf and any(pool in freeing for pool, _ in candidate.holding):
+                schedule.reserve(candidate.holding)
                 awaited.add(number)
                 continue
             del self._freed_for[number]
@@ -190,39 +189,53 @@ class ShortestRemainingTime(EarliestCompletion):
         """Preempt for each of those that wait, in their order, if it pays."""
         running: _Running | None = None
         for number in waiting:
-            ways = self._of(view, number)
-            choices = list(zip(ways, (self._ends(view, number, ways) - view.now).tolist(), strict=True))
-            later = min((schedule.earliest(way.holding) + seconds for way, seconds in choices), default=inf)
+            candidates = self._of(view, number)
+            choices = list(zip(candidates, (self._ends(view, number, candidates) - view.now).tolist(), strict=True))
+            later = min((schedule.earliest(candidate.holding) + seconds for candidate, seconds in choices), default=inf)
             # even a single victim with nothing to write and to read loses as much as the job takes
-            choices = [(way, seconds) for way, seconds in choices if 2.0 * (seconds + self._epoch) < later - view.now]
+            choices = [
+                (candidate, seconds)
+                for candidate, seconds in choices
+                if 2.0 * (seconds + self._epoch) < later - view.now
+            ]
             if not choices:
                 continue
             running = running or _Running(view)
-            tried = (self._tried(view, schedule, running, number, way, seconds, later) for way, seconds in choices)
+            tried = (
+                self._tried(view, schedule, running, number, candidate, seconds, later)
+                for candidate, seconds in choices
+            )
             best = max(filter(None, tried), key=lambda preemption: preemption.net, default=None)
             if best is not None and best.net > 0.0:
                 orders += [Stop(view.job(running.jobs[place]).name) for place in best.victims]
                 running.close(best.victims)
                 schedule.take(best.spare, best.ends)
-                self._freed_for[number] = best.way
+                self._freed_for[number] = best.candidate
 
     def _tried(
-        self, view: View, schedule: Schedule, running: _Running, number: int, way: Way, seconds: float, later: float
+        self,
+        view: View,
+        schedule: Schedule,
+        running: _Running,
+        number: int,
+        candidate: Candidate,
+        seconds: float,
+        later: float,
     ) -> _Preemption | None:
-        """What preempting for a job comes to in one way; None if too few may be preempted there, or none need be.
+        """What preempting for a job comes to; None if too few may be preempted there, or none need be.
 
         Args:
             view: The epoch.
             schedule: What is free.
             running: Who may be preempted.
             number: Of the job.
-            way: Where it would run.
+            candidate: Where it would run.
             seconds: Of staging and running there.
             later: When it would be finished at the earliest without.
         """
-        spare = _spare(schedule, way, view.now + seconds)
+        spare = _spare(schedule, candidate, view.now + seconds)
         free = dict(spare)
-        missing = {pool: devices - free.get(pool, 0) for pool, devices in way.holding}
+        missing = {pool: devices - free.get(pool, 0) for pool, devices in candidate.holding}
         if max(missing.values()) <= 0:
             return None
         victims = running.victims(missing, seconds, view.job(number).priority)
@@ -234,7 +247,7 @@ class ShortestRemainingTime(EarliestCompletion):
         lost = sum(
             ends - view.now + self._epoch + view.law.restart(view.job(job), view.placement(job)) for job in stopped
         )
-        return _Preemption(way, victims, spare, ends, later - ends - lost)
+        return _Preemption(candidate, victims, spare, ends, later - ends - lost)
 
 
 class DominantShares:
@@ -257,7 +270,7 @@ class DominantShares:
             self._held[tenant][self._kinds[pool]] += devices
 
     def of(self, tenant: str) -> float:
-        """Dominant share of a tenant, from nought to one."""
+        """Dominant share of a tenant, from zero to one."""
         return float((self._held[tenant] / self._devices).max())
 
 
@@ -277,24 +290,24 @@ class DominantResourceFairness(EarliestCompletion):
         orders: list[Order] = []
         reserved = False
         for number in _in_turn(shares, _queues(view)):
-            ways = self._of(view, number)
-            if reserved and not any(schedule.fits(candidate.holding) for candidate in ways):
+            candidates = self._of(view, number)
+            if reserved and not any(schedule.fits(candidate.holding) for candidate in candidates):
                 continue
-            ends = self._ends(view, number, ways)
-            best = self._best_now(schedule, ways, ends, ends)
-            if not reserved and self._waits(view, schedule, ways, ends, best):
+            ends = self._ends(view, number, candidates)
+            best = self._best_now(schedule, candidates, ends, ends)
+            if not reserved and self._waits(view, schedule, candidates, ends, best):
                 reserved = True
             elif best is not None:
-                self._start(view, schedule, number, ways[best], float(ends[best]), orders)
-                shares.take(view.job(number).tenant, ways[best].holding)
+                self._start(view, schedule, number, candidates[best], float(ends[best]), orders)
+                shares.take(view.job(number).tenant, candidates[best].holding)
         if not orders:
             self._idle = view.revision, view.now + _AGAIN
         return orders
 
 
-def _spare(schedule: Schedule, way: Way, ends: float) -> Holding:
-    """Free devices of a way that may be held until then without delaying who has a reservation."""
-    free = ((pool, min(devices, int(schedule.free[pool]))) for pool, devices in way.holding)
+def _spare(schedule: Schedule, candidate: Candidate, ends: float) -> Holding:
+    """Free devices of a candidate that may be held until then without delaying who has a reservation."""
+    free = ((pool, min(devices, int(schedule.free[pool]))) for pool, devices in candidate.holding)
     return tuple(part for part in free if part[1] > 0 and schedule.admits((part,), ends))
 
 
@@ -304,8 +317,8 @@ def _by_remaining_time(view: View) -> list[int]:
     rates = view.register.rates[jobs].max(axis=1, initial=0.0)
     seconds = np.divide(view.work_left(jobs), rates, out=np.full(len(jobs), inf), where=rates > 0.0)
     priority: NDArray[np.int64] = np.array([view.job(number).priority for number in jobs.tolist()], dtype=np.int64)
-    found: list[int] = jobs[np.lexsort((seconds, -priority))].tolist()
-    return found
+    order: list[int] = jobs[np.lexsort((seconds, -priority))].tolist()
+    return order
 
 
 def _queues(view: View) -> dict[str, deque[int]]:

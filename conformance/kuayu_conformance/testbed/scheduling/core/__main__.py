@@ -1,6 +1,6 @@
 """Compile everything, so that nobody waits for it later."""
 
-from kuayu_conformance.testbed.scheduling.core.players import RULES
+from kuayu_conformance.testbed.scheduling.core.baselines import RULES
 from kuayu_conformance.testbed.scheduling.engine.orders import Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.world import play
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario

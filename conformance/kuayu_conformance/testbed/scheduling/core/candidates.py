@@ -1,8 +1,8 @@
-"""What compiled baselines share: what they expect of a job, the ways in which it can run, and EASY backfill.
+"""What compiled baselines share: what they expect of a job, candidates to run it, and EASY backfill.
 
-1. **Sources.** Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines.candidates`, and of jobs
-   that stay at home in ``home``; sums and products stand in their order.
-2. **Ways.** Those of a job are found once, and lie one behind the other in ``ways``, what each holds in
+1. **Sources.** Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines.greedy`; sums and
+   products stand in their order.
+2. **Candidates.** Those of a job are found once, and lie one behind the other in ``candidates``, what each holds in
    ``member_pools`` and ``member_devices``.
 3. **Reservations.** Who waits first has one, and nobody who comes before it delays it.
 4. **Decisions.** They begin with what is free and may be counted upon (:func:`prepare`).
@@ -13,13 +13,21 @@ from math import ceil, frexp, ldexp
 import numpy as np
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core.jobs import held_copy
-from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
-from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PERIODIC, RUNNING, SAVING, Desk, State
+from kuayu_conformance.testbed.scheduling.core.jobs import held_copy, lasts, restart, terms
+from kuayu_conformance.testbed.scheduling.core.layout import (
+    ALONE,
+    INF,
+    NONE,
+    PERIODIC,
+    RUNNING,
+    SAVING,
+    State,
+    Workspace,
+)
 from kuayu_conformance.testbed.scheduling.core.network import hopes, share
 
 SHRUNK, PERIOD, WARY = 0.75, 50, 600.0
-"""Of ``baselines.candidates``."""
+"""Of ``baselines.greedy``."""
 _BITS = 8.0
 
 
@@ -62,7 +70,7 @@ def staging(w: State, job, site, reads):
 
 @njit(cache=True)
 def expected(w: State, job, pools, devices, count, split, period, penalty):
-    """Seconds until a job would run in a way, and its rate then, as ``View.expected``."""
+    """Seconds until a job would run with a candidate, and its rate then, as ``View.expected``."""
     j = w.jobs[job]
     seconds = -INF
     for place in range(count):
@@ -83,30 +91,28 @@ def expected(w: State, job, pools, devices, count, split, period, penalty):
 
 
 @njit(cache=True)
-def seconds_of(w: State, d: Desk, job, way):
+def seconds_of(w: State, d: Workspace, job, candidate):
     """How long a job would hold the devices if it were given them now; infinite if it cannot run there."""
-    candidate = d.ways[way]
-    pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
-    seconds, rate = expected(
-        w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
-    )
+    row = d.candidates[candidate]
+    pools, devices = d.member_pools[row.begin :], d.member_devices[row.begin :]
+    seconds, rate = expected(w, job, pools, devices, row.count, row.split, row.period, row.penalty)
     return seconds + work_left(w, job) / rate if rate > 0.0 else INF
 
 
 @njit(cache=True)
-def all_seconds_of(w: State, d: Desk, job, way):
+def all_seconds_of(w: State, d: Workspace, job, candidate):
     """The same as B3 finds it: by the rate on what the job asks for, where it asks for that and is fresh."""
-    candidate = d.ways[way]
-    pool = d.member_pools[candidate.begin]
-    if w.jobs[job].checkpoint_at != NONE or d.member_devices[candidate.begin] != w.jobs[job].requested:
-        return seconds_of(w, d, job, way)
+    row = d.candidates[candidate]
+    pool = d.member_pools[row.begin]
+    if w.jobs[job].checkpoint_at != NONE or d.member_devices[row.begin] != w.jobs[job].requested:
+        return seconds_of(w, d, job, candidate)
     rate = w.rates[job, w.pools[pool].type]
     if not rate > 0.0:
         return INF
     return staging(w, job, w.pools[pool].site, True) + work_left(w, job) / rate
 
 
-# Ways -----------------------------------------------------------------------------------------------------------------
+# Candidates -----------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -126,84 +132,84 @@ def usable(w: State, job, pool):
 
 
 @njit(cache=True)
-def add_way(d: Desk):
-    """A new way, which holds nothing yet."""
+def add_candidate(d: Workspace):
+    """A new candidate, which holds nothing yet."""
     c = d.counts[0]
-    way = c.ways
-    c.ways += 1
-    candidate = d.ways[way]
-    candidate.begin, candidate.count, candidate.split, candidate.period, candidate.penalty = c.members, 0, ALONE, 1, 1.0
-    return way
+    candidate = c.candidates
+    c.candidates += 1
+    row = d.candidates[candidate]
+    row.begin, row.count, row.split, row.period, row.penalty = c.members, 0, ALONE, 1, 1.0
+    return candidate
 
 
 @njit(cache=True)
-def add_member(d: Desk, way, pool, devices):
-    """A way holds devices of one more pool."""
-    c, candidate = d.counts[0], d.ways[way]
+def add_member(d: Workspace, candidate, pool, devices):
+    """A candidate holds devices of one more pool."""
+    c, row = d.counts[0], d.candidates[candidate]
     d.member_pools[c.members], d.member_devices[c.members] = pool, devices
     c.members += 1
-    candidate.count += 1
-    if candidate.count > 1:
-        candidate.split, candidate.period, candidate.penalty = PERIODIC, PERIOD, d.penalty[candidate.count]
+    row.count += 1
+    if row.count > 1:
+        row.split, row.period, row.penalty = PERIODIC, PERIOD, d.penalty[row.count]
 
 
 @njit(cache=True)
-def drop_way(d: Desk, way):
-    """The last way is none."""
+def drop_candidate(d: Workspace, candidate):
+    """The last candidate is none."""
     c = d.counts[0]
-    c.members = d.ways[way].begin
-    c.ways = way
+    c.members = d.candidates[candidate].begin
+    c.candidates = candidate
 
 
 @njit(cache=True)
-def shrunk(w: State, d: Desk, job, pool):
-    """Whether a job goes on with three quarters of a pool that is too small for it: a way then."""
+def shrunk(w: State, d: Workspace, job, pool):
+    """Whether a job goes on with three quarters of a pool that is too small for it: a candidate then."""
     devices = int(SHRUNK * w.pools[pool].devices)
     if devices < w.jobs[job].minimum or devices <= 0:
         return NONE
-    way = add_way(d)
-    add_member(d, way, pool, devices)
-    return way
+    candidate = add_candidate(d)
+    add_member(d, candidate, pool, devices)
+    return candidate
 
 
 @njit(cache=True)
-def spread(w: State, d: Desk, job, way):
-    """Pools of a way share what a job asks for in proportion to their size; none if that is impossible."""
-    candidate, j = d.ways[way], w.jobs[job]
+def spread(w: State, d: Workspace, job, candidate):
+    """Pools of a candidate share what a job asks for in proportion to their size; none if that is impossible."""
+    row, j = d.candidates[candidate], w.jobs[job]
     total = 0
-    for place in range(candidate.count):
-        total += w.pools[d.member_pools[candidate.begin + place]].devices
+    for place in range(row.count):
+        total += w.pools[d.member_pools[row.begin + place]].devices
     wanted = min(j.requested, total)
     if not j.periodic or wanted < j.minimum:
-        drop_way(d, way)
+        drop_candidate(d, candidate)
         return NONE
     others, least = 0, 1
-    for place in range(1, candidate.count):
-        size = w.pools[d.member_pools[candidate.begin + place]].devices
+    for place in range(1, row.count):
+        size = w.pools[d.member_pools[row.begin + place]].devices
         count = min(size, ceil(wanted * size / total))
-        d.member_devices[candidate.begin + place] = count
+        d.member_devices[row.begin + place] = count
         others += count
         least = min(least, count)
-    d.member_devices[candidate.begin] = wanted - others
+    d.member_devices[row.begin] = wanted - others
     if min(least, wanted - others) <= 0:
-        drop_way(d, way)
+        drop_candidate(d, candidate)
         return NONE
-    return way
+    return candidate
 
 
 @njit(cache=True)
-def largest(w: State, d: Desk, job, site):
+def largest(w: State, d: Workspace, job, site):
     """The largest pool of a domain that a job can use; -1 if there is none."""
-    found = NONE
+    chosen = NONE
     for place in range(d.site_begin[site], d.site_begin[site + 1]):
         pool = d.site_pools[place]
-        if usable(w, job, pool) and (found == NONE or w.pools[pool].devices > w.pools[found].devices):
-            found = pool
-    return found
+        if usable(w, job, pool) and (chosen == NONE or w.pools[pool].devices > w.pools[chosen].devices):
+            chosen = pool
+    return chosen
 
 
 @njit(cache=True)
-def too_large(w: State, d: Desk, job, site):
+def too_large(w: State, d: Workspace, job, site):
     """The faster of shrinking and a split with the nearest domain; all of the pool where neither is possible."""
     own_pool, requested = largest(w, d, job, site), w.jobs[job].requested
     own = w.pools[own_pool].devices
@@ -218,7 +224,7 @@ def too_large(w: State, d: Desk, job, site):
             break
     first = shrunk(w, d, job, own_pool)
     took = seconds_of(w, d, job, first) if first != NONE else INF
-    begin = d.counts[0].ways
+    begin = d.counts[0].candidates
     for place in range(w.sites.size):
         other = d.nearest[site, place]
         if other == NONE:
@@ -226,67 +232,67 @@ def too_large(w: State, d: Desk, job, site):
         pool = largest(w, d, job, other)
         if pool == NONE or (enough and own + w.pools[pool].devices < requested):
             continue
-        way = add_way(d)
-        add_member(d, way, own_pool, 0)
-        add_member(d, way, pool, 0)
-        if spread(w, d, job, way) != NONE:
-            if first != NONE and not seconds_of(w, d, job, way) < took:
-                drop_way(d, way)
+        candidate = add_candidate(d)
+        add_member(d, candidate, own_pool, 0)
+        add_member(d, candidate, pool, 0)
+        if spread(w, d, job, candidate) != NONE:
+            if first != NONE and not seconds_of(w, d, job, candidate) < took:
+                drop_candidate(d, candidate)
                 return first
-            return way
+            return candidate
     if first != NONE:
         return first
     if own < w.jobs[job].minimum:
         return NONE
-    assert d.counts[0].ways == begin
-    way = add_way(d)
-    add_member(d, way, own_pool, own)
-    return way
+    assert d.counts[0].candidates == begin
+    candidate = add_candidate(d)
+    add_member(d, candidate, own_pool, own)
+    return candidate
 
 
 @njit(cache=True)
-def seat(w: State, d: Desk, job):
-    """Find the ways in which a job can run that stays at home, or in the nearest domain that can hold it."""
+def at_home(w: State, d: Workspace, job):
+    """Find the candidates of a job that stays at home, or in the nearest domain that can hold it."""
     j, c = w.jobs[job], d.counts[0]
-    d.way_begin[job], d.way_count[job], d.seat[job] = c.ways, 0, j.home
+    d.candidate_begin[job], d.candidate_count[job], d.queue_site[job] = c.candidates, 0, j.home
     for place in range(-1, w.sites.size):
         site = j.home if place < 0 else d.nearest[j.home, place]
         if site == NONE:
             return
         if largest(w, d, job, site) == NONE:
             continue
-        d.seat[job] = site
+        d.queue_site[job] = site
         for spot in range(d.site_begin[site], d.site_begin[site + 1]):
             pool = d.site_pools[spot]
             if usable(w, job, pool) and w.pools[pool].devices >= j.requested:
-                add_member(d, add_way(d), pool, j.requested)
-                d.way_count[job] += 1
-        if d.way_count[job] == 0:
-            way = too_large(w, d, job, site)
-            d.way_begin[job] = way if way != NONE else c.ways
-            d.way_count[job] = 1 if way != NONE else 0
+                add_member(d, add_candidate(d), pool, j.requested)
+                d.candidate_count[job] += 1
+        if d.candidate_count[job] == 0:
+            candidate = too_large(w, d, job, site)
+            d.candidate_begin[job] = candidate if candidate != NONE else c.candidates
+            d.candidate_count[job] = 1 if candidate != NONE else 0
         return
 
 
 @njit(cache=True)
-def anywhere(w: State, d: Desk, job):
-    """Find the ways in which a job can run in all domains."""
+def anywhere(w: State, d: Workspace, job):
+    """Find the candidates of a job in all domains."""
     j, c = w.jobs[job], d.counts[0]
-    d.way_begin[job], d.way_count[job] = c.ways, 0
+    d.candidate_begin[job], d.candidate_count[job] = c.candidates, 0
     for pool in range(w.pools.size):
         if usable(w, job, pool) and w.pools[pool].devices >= j.requested:
-            add_member(d, add_way(d), pool, j.requested)
-            d.way_count[job] += 1
-    if d.way_count[job]:
+            add_member(d, add_candidate(d), pool, j.requested)
+            d.candidate_count[job] += 1
+    if d.candidate_count[job]:
         return
     for pool in range(w.pools.size):
         if usable(w, job, pool) and shrunk(w, d, job, pool) != NONE:
-            d.way_count[job] += 1
+            d.candidate_count[job] += 1
     for pool in range(w.pools.size):
         if not usable(w, job, pool):
             continue
-        way = add_way(d)
-        add_member(d, way, pool, 0)
+        candidate = add_candidate(d)
+        add_member(d, candidate, pool, 0)
         total = w.pools[pool].devices
         for place in range(w.sites.size):
             site = d.nearest[w.pools[pool].site, place]
@@ -294,18 +300,18 @@ def anywhere(w: State, d: Desk, job):
                 break
             other = largest(w, d, job, site)
             if other != NONE:
-                add_member(d, way, other, 0)
+                add_member(d, candidate, other, 0)
                 total += w.pools[other].devices
-        if spread(w, d, job, way) != NONE:
-            d.way_count[job] += 1
+        if spread(w, d, job, candidate) != NONE:
+            d.candidate_count[job] += 1
 
 
 @njit(cache=True)
-def room_for_ways(w: State, d: Desk):
-    """Whether the ways of one more job have room."""
+def has_space_for_candidates(w: State, d: Workspace):
+    """Whether there is space for the candidates of one more job."""
     c, pools = d.counts[0], w.pools.size
     return (
-        c.ways + 2 * pools + 2 <= d.ways.size
+        c.candidates + 2 * pools + 2 <= d.candidates.size
         and c.members + (2 * pools + 2) * (w.sites.size + 1) <= d.member_pools.size
     )
 
@@ -314,7 +320,7 @@ def room_for_ways(w: State, d: Desk):
 
 
 @njit(cache=True)
-def releases(w: State, d: Desk, pool):
+def releases(w: State, d: Workspace, pool):
     """See to it that it is known when devices of a pool are estimated to be given back."""
     if d.known[pool] >= 0:
         return
@@ -334,7 +340,7 @@ def releases(w: State, d: Desk, pool):
 
 
 @njit(cache=True)
-def put(d: Desk, pool, n, end, devices):
+def put(d: Workspace, pool, n, end, devices):
     """Devices of a pool are given back at some time; behind others at the same."""
     place = n
     while place > 0 and d.ends[pool, place - 1] > end:
@@ -344,17 +350,17 @@ def put(d: Desk, pool, n, end, devices):
 
 
 @njit(cache=True)
-def fits(d: Desk, way):
+def fits(d: Workspace, candidate):
     """Whether devices are free now, whoever waits for them."""
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
+    row = d.candidates[candidate]
+    for place in range(row.begin, row.begin + row.count):
         if d.member_devices[place] > d.free[d.member_pools[place]]:
             return False
     return True
 
 
 @njit(cache=True)
-def may_admit(d: Desk, pool, devices, ends):
+def may_admit(d: Workspace, pool, devices, ends):
     """Whether a job that holds devices of a pool from now until ``ends`` delays no reservation."""
     if devices > d.free[pool]:
         return False
@@ -365,20 +371,20 @@ def may_admit(d: Desk, pool, devices, ends):
 
 
 @njit(cache=True)
-def admits(d: Desk, way, ends):
-    """The same of all that a way holds."""
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
+def admits(d: Workspace, candidate, ends):
+    """The same of all that a candidate holds."""
+    row = d.candidates[candidate]
+    for place in range(row.begin, row.begin + row.count):
         if not may_admit(d, d.member_pools[place], d.member_devices[place], ends):
             return False
     return True
 
 
 @njit(cache=True)
-def order(w: State, d: Desk, job, way, ends):
-    """A job starts in a way, and holds the devices until ``ends``."""
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
+def order(w: State, d: Workspace, job, candidate, ends):
+    """A job starts as a candidate says, and holds the devices until ``ends``."""
+    row = d.candidates[candidate]
+    for place in range(row.begin, row.begin + row.count):
         pool, devices = d.member_pools[place], d.member_devices[place]
         releases(w, d, pool)
         put(d, pool, d.known[pool], ends, devices)
@@ -386,24 +392,24 @@ def order(w: State, d: Desk, job, way, ends):
         for spot in range(d.reserved[pool]):
             if ends > d.starts[pool, spot]:
                 d.extras[pool, spot] -= devices
-    give(d, job, way)
+    give(d, job, candidate)
 
 
 @njit(cache=True)
-def give(d: Desk, job, way):
-    """A job starts in a way: its devices are free no longer."""
-    c, candidate = d.counts[0], d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
+def give(d: Workspace, job, candidate):
+    """A job starts as a candidate says: its devices are free no longer."""
+    c, row = d.counts[0], d.candidates[candidate]
+    for place in range(row.begin, row.begin + row.count):
         d.free[d.member_pools[place]] -= d.member_devices[place]
-    d.orders[0, c.orders], d.orders[1, c.orders] = job, way
+    d.orders[0, c.orders], d.orders[1, c.orders] = job, candidate
     c.orders += 1
 
 
 @njit(cache=True)
-def earliest(w: State, d: Desk, way):
+def earliest(w: State, d: Workspace, candidate):
     """When devices will be free, now or later; infinite if nothing says so."""
-    candidate, latest = d.ways[way], -INF
-    for place in range(candidate.begin, candidate.begin + candidate.count):
+    row, latest = d.candidates[candidate], -INF
+    for place in range(row.begin, row.begin + row.count):
         pool, devices = d.member_pools[place], d.member_devices[place]
         when = w.clock[0].now
         if devices > d.free[pool]:
@@ -419,13 +425,13 @@ def earliest(w: State, d: Desk, way):
 
 
 @njit(cache=True)
-def reserve(w: State, d: Desk, way):
-    """A job waits for what a way holds; if that will never be free, for nothing."""
-    start = earliest(w, d, way)
+def reserve(w: State, d: Workspace, candidate):
+    """A job waits for what a candidate holds; if that will never be free, for nothing."""
+    start = earliest(w, d, candidate)
     if start == INF:
         return
-    candidate = d.ways[way]
-    for place in range(candidate.begin, candidate.begin + candidate.count):
+    row = d.candidates[candidate]
+    for place in range(row.begin, row.begin + row.count):
         pool, devices = d.member_pools[place], d.member_devices[place]
         releases(w, d, pool)
         free = d.free[pool]
@@ -442,12 +448,12 @@ def reserve(w: State, d: Desk, way):
 
 
 @njit(cache=True)
-def prepare(w: State, d: Desk):
+def prepare(w: State, d: Workspace):
     """A decision begins: what is free, and may be counted upon."""
     c, now = d.counts[0], w.clock[0].now
     for spot in range(c.refused):
-        candidate = d.ways[d.refused[spot]]
-        for place in range(candidate.begin, candidate.begin + candidate.count):
+        row = d.candidates[d.refused[spot]]
+        for place in range(row.begin, row.begin + row.count):
             d.trusted[d.member_pools[place]] = now + WARY
     c.refused = c.orders = 0
     for pool in range(w.pools.size):
@@ -455,8 +461,8 @@ def prepare(w: State, d: Desk):
         site = w.sites[p.site]
         working, free = (p.cut_working, p.cut_free) if site.cut else (p.working, p.free)
         if site.claim != 1.0:
-            held = working - free
-            free = max(int(np.rint(working * site.claim)) - held, 0)
+            occupied = working - free
+            free = max(int(np.rint(working * site.claim)) - occupied, 0)
         d.free[pool] = 0 if site.cut or d.trusted[pool] > now else free
         d.known[pool], d.reserved[pool] = -1, 0
     hopes(w)

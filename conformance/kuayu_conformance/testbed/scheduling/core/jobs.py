@@ -1,25 +1,41 @@
-"""Jobs of the compiled world: who holds which devices; staging, restart, running, saving, and the end of it.
+"""Jobs of the compiled world: how fast they are, what becomes of them, and time, in which it does.
 
-It is ``engine.stages``, with holdings and copies of ``engine.state``, in arrays; events and sums come in their order.
+1. **Speeds** are those of :mod:`kuayu_conformance.testbed.scheduling.law` for a run in its place, term by term. Sources
+   are given there. Sums and products stand in its order, so that the same numbers come out to the last bit.
+2. **Jobs.** Who holds which devices; staging, restart, running, saving, and the end of it: ``engine.stages``, with
+   holdings and copies of ``engine.state``, in arrays; events and sums come in their order.
+3. **Events** come in the order of time, and of their making where they coincide; then come the jobs that are submitted
+   at that instant; then links are shared anew.
+4. **Decisions** are due at whole multiples of an epoch at which a job is pending; what happens at that instant comes
+   first. Whatever may have become too small is told of between two events, and they go on when it has been enlarged.
 """
+
+from math import ceil, sqrt
 
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core.law import flows_of, interval, lasts, rate_alone, restart, saving, terms
 from kuayu_conformance.testbed.scheduling.core.layout import (
+    ALONE,
     CHECK,
+    CLAIM,
+    CUT,
+    FAIL,
     FINISH,
     FINISHED,
+    HEAL,
     INF,
     NONE,
     PENDING,
     PIPELINE,
+    REPAIR,
     RESTARTING,
     RUN,
     RUNNING,
     SAVED,
     SAVING,
     STAGING,
+    TOUCH,
+    UNCLAIM,
     State,
     append,
     unlink,
@@ -29,13 +45,127 @@ from kuayu_conformance.testbed.scheduling.core.network import (
     close_flow,
     hold,
     hopes,
+    mark,
     open_flow,
+    pop,
     rebalance,
     share,
     through,
 )
 
 _BITS = 8.0
+DUE, OVER, SHORT = range(3)
+"""A decision is due; the time is over, or all jobs are finished; an array is too short."""
+
+
+@njit(cache=True)
+def gain(devices, serial):
+    """Speed of so many devices over that of one (Amdahl)."""
+    return devices / (1.0 + serial * (devices - 1.0))
+
+
+@njit(cache=True)
+def step_seconds(w: State, job, used, pools, devices, count):
+    """Seconds of a step where nothing is exchanged, and the work of one."""
+    j = w.jobs[job]
+    total, weighed = 0, 0.0
+    for place in range(count):
+        total += devices[place]
+    for place in range(count):
+        weighed += devices[place] * w.indices[w.pools[pools[place]].type, j.profile]
+    return _step(w, job, used, float(total), weighed / total)
+
+
+@njit(cache=True)
+def _step(w: State, job, used, devices, index):
+    j = w.jobs[job]
+    busy = used * j.requested
+    most = min(devices, float(j.maximum))
+    useful = min(most, used * max(most, float(j.requested)))
+    fast = index * busy * gain(useful, j.serial) / gain(busy, j.serial)
+    done = used * j.requested * j.step
+    return done / fast, done
+
+
+@njit(cache=True)
+def rate_alone(w: State, job, used, kind, devices):
+    """Work a second on devices of one kind in one domain."""
+    index = devices * w.indices[kind, w.jobs[job].profile] / devices
+    step, done = _step(w, job, used, float(devices), index)
+    return done / step
+
+
+@njit(cache=True)
+def terms(w: State, job, used, pools, devices, count, split, period, penalty):
+    """A round: work, computing, seconds, bits, latency, hidden, sent; see ``law.Terms``."""
+    j = w.jobs[job]
+    step, done = step_seconds(w, job, used, pools, devices, count)
+    if count == 1:
+        return done, step, step, 0.0, 0.0, 0.0, 0.0
+    c = w.clock[0]
+    if split == PIPELINE:
+        filling = 1.0 + (count - 1) / c.micro_batches
+        bits = j.boundary / 2.0 * _BITS
+        trips = 0.0
+        for place in range(count - 1):
+            trips += w.round_trip[w.pools[pools[place]].site, w.pools[pools[place + 1]].site]
+        return done, step, filling * step + trips, filling * bits, 0.0, filling * step, bits
+    farthest = 0.0
+    for place in range(count):
+        other = pools[(place + 1) % count]
+        farthest = max(farthest, w.round_trip[w.pools[pools[place]].site, w.pools[other].site])
+    bits = 2.0 * (count - 1) / count * j.gradient * _BITS
+    latency = (count - 1) * farthest
+    return period * done / penalty, period * step, period * step, bits, latency, c.overlap * step, bits
+
+
+@njit(cache=True)
+def lasts(seconds, bits, latency, hidden, bandwidth):
+    """Seconds of a round if the slowest flow has so many bits a second; infinite without any."""
+    if bits == 0.0:
+        return seconds
+    if bandwidth <= 0.0:
+        return INF
+    return seconds + max(0.0, bits / bandwidth + latency - hidden)
+
+
+@njit(cache=True)
+def saving(w: State, job, devices, count, split):
+    """Seconds in which a checkpoint is written: by the largest replica, or by all stages."""
+    total = largest = 0
+    for place in range(count):
+        total += devices[place]
+        largest = max(largest, devices[place])
+    return w.jobs[job].checkpoint / (w.clock[0].storage * (total if split == PIPELINE else largest))
+
+
+@njit(cache=True)
+def restart(w: State, job, devices, count, split):
+    """Seconds until the first step: processes begin, and the smallest replica, or all stages, read the checkpoint."""
+    total, smallest = 0, devices[0]
+    for place in range(count):
+        total += devices[place]
+        smallest = min(smallest, devices[place])
+    counted = total if split == PIPELINE else smallest
+    return w.clock[0].starting + w.jobs[job].checkpoint / (w.clock[0].storage * counted)
+
+
+@njit(cache=True)
+def interval(w: State, job, devices, count, split):
+    """Seconds between checkpoints (Young), and no less than saving takes."""
+    total = 0
+    for place in range(count):
+        total += devices[place]
+    saving_time = saving(w, job, devices, count, split)
+    return max(saving_time, sqrt(2.0 * saving_time * (w.clock[0].between_faults / total)))
+
+
+@njit(cache=True)
+def flows_of(count, split):
+    """How many flows a split over so many domains has."""
+    if count == 1 or split == ALONE:
+        return 0
+    return 2 * (count - 1) if split == PIPELINE else count
 
 
 @njit(cache=True)
@@ -98,10 +228,10 @@ def more_than(pools, devices, count, pool):
 
 
 @njit(cache=True)
-def give_back_beyond(w: State, run, wanted, devices, count, kept, kept_devices, kept_count):
+def give_back_beyond(w: State, run, wanted, devices, count, remaining, remaining_devices, remaining_count):
     """A run gives back what a holding has more than another."""
     for place in range(count):
-        beyond = devices[place] - more_than(kept, kept_devices, kept_count, wanted[place])
+        beyond = devices[place] - more_than(remaining, remaining_devices, remaining_count, wanted[place])
         if beyond > 0:
             give_back(w, run, wanted[place], beyond)
 
@@ -116,7 +246,7 @@ def held_copy(w: State, data, site):
 def use_copy(w: State, data, site):
     """A copy is there, and in use."""
     if w.copies[data, site] < INF:
-        w.copies[data, site] = w.clock[0].now + w.clock[0].kept
+        w.copies[data, site] = w.clock[0].now + w.clock[0].copy_lifetime
 
 
 @njit(cache=True)
@@ -613,3 +743,173 @@ def set_speeds(w: State):
             if w.fresh[place] != NONE:
                 w.jobs[w.fresh[place]].fresh = 0
                 pace(w, w.jobs[w.fresh[place]].run)
+
+
+@njit(cache=True)
+def short(w: State):
+    """Whether an array may not suffice for the next event."""
+    c = w.clock[0]
+    return (
+        c.events + 2 * (c.flows + c.runs) + w.links.size + 64 > w.events.size or c.periods + c.runs + 8 > w.periods.size
+    )
+
+
+@njit(cache=True)
+def over(w: State):
+    """Whether all jobs have been submitted and are finished."""
+    c = w.clock[0]
+    return c.arrived == w.jobs.size and c.pending == 0 and c.runs == 0
+
+
+@njit(cache=True)
+def expect_fault(w: State):
+    """The next fault is an event."""
+    c = w.clock[0]
+    if c.faults < w.faults.size:
+        at(w.events, w.clock, w.faults[c.faults].at, FAIL, c.faults, 0, 0.0)
+        c.faults += 1
+
+
+@njit(cache=True)
+def fail(w: State, fault):
+    """A node fails: whoever holds devices of it loses them.
+
+    Jobs fill the working devices of a pool in the order in which they came; ``place`` is where among these the node is.
+    """
+    f = w.faults[fault]
+    p = w.pools[f.pool]
+    size = min(p.per_node, p.working)
+    first = int(f.place * (p.working - size + 1))
+    hit, begin, holder = 0, 0, p.first
+    while holder != NONE:
+        h = w.holders[holder]
+        if begin < first + size and first < begin + h.devices:
+            w.scratch[0, hit] = h.job
+            hit += 1
+        begin += h.devices
+        holder = h.after
+    for place in range(hit):
+        lose(w, w.scratch[0, place])
+    if size:
+        count_devices(w)
+        assert size <= p.free
+        p.free -= size
+        p.working -= size
+        at(w.events, w.clock, f.repaired, REPAIR, f.pool, size, 0.0)
+    w.clock[0].changes += 1
+    expect_fault(w)
+
+
+@njit(cache=True)
+def rewire(w: State):
+    """Links of domains that are cut off offer nothing."""
+    for number in range(w.links.size):
+        link = w.links[number]
+        cut = 0
+        if link.source != NONE and w.sites[link.source].cut:
+            cut = 1
+        if link.target != NONE and w.sites[link.target].cut:
+            cut = 1
+        if cut != link.cut:
+            link.cut = cut
+            mark(w, number)
+    w.clock[0].changes += 1
+
+
+@njit(cache=True)
+def happen(w: State):
+    """The first event, which is due."""
+    e = w.events[pop(w.events, w.clock)]
+    kind, what, which, when = e.kind, e.what, e.which, e.when
+    if kind == FINISH:
+        if w.jobs[what].version == which:
+            finish(w, what)
+    elif kind == CHECK:
+        if w.flows[what].number == which and w.flows[what].looked_at == when:
+            check(w, what)
+    elif kind == TOUCH:
+        mark(w, what)
+    elif kind == RUN:
+        if w.jobs[what].version == which:
+            run_now(w, what)
+    elif kind == SAVED:
+        if w.jobs[what].version == which:
+            saved(w, what)
+    elif kind == FAIL:
+        fail(w, what)
+    elif kind == REPAIR:
+        count_devices(w)
+        w.pools[what].free += which
+        w.pools[what].working += which
+        w.clock[0].changes += 1
+    elif kind == CUT:
+        w.sites[what].cut = 1
+        for pool in range(w.pools.size):
+            p = w.pools[pool]
+            if p.site == what:
+                p.cut_working, p.cut_free = p.working, p.free
+        rewire(w)
+    elif kind == HEAL:
+        w.sites[what].cut = 0
+        rewire(w)
+    elif kind == CLAIM:
+        w.sites[what].claim = when
+        w.clock[0].changes += 1
+    elif kind == UNCLAIM:
+        w.sites[what].claim = 1.0
+        w.clock[0].changes += 1
+
+
+@njit(cache=True)
+def admit(w: State):
+    """The next job is submitted."""
+    c = w.clock[0]
+    j = w.jobs[c.arrived]
+    j.known_used = 1.0
+    j.stated_work = j.stated * 1.0 * j.requested
+    rate_of(w, c.arrived)
+    queue_up(w, c.arrived)
+    c.arrived += 1
+
+
+@njit(cache=True)
+def advance(w: State, epoch, until, seconds):
+    """Let time pass to the next epoch at which a job is pending.
+
+    Args:
+        w: The world.
+        epoch: The first instant at which a decision may be due.
+        until: When to stop at the latest.
+        seconds: Between epochs.
+
+    Returns:
+        ``DUE``, ``OVER`` or ``SHORT``, and the first instant at which a decision may be due from then on.
+    """
+    c = w.clock[0]
+    while not over(w):
+        due = epoch if c.pending else INF
+        instant = w.events[0].at if c.events else INF
+        if c.arrived < w.jobs.size:
+            instant = min(instant, w.jobs[c.arrived].submitted)
+        if min(instant, due, until) >= c.variation_until:
+            return SHORT, epoch
+        if instant <= min(due, until) or c.midway:
+            if not c.midway:
+                c.now, c.waited, c.midway = instant, c.pending > 0, 1
+            while c.events and w.events[0].at <= c.now:
+                if short(w):
+                    return SHORT, epoch
+                happen(w)
+            c.midway = 0
+            while c.arrived < w.jobs.size and w.jobs[c.arrived].submitted <= c.now:
+                admit(w)
+            set_speeds(w)
+            if not c.waited:
+                epoch = max(epoch, ceil(c.now / seconds) * seconds)
+        elif due <= until:
+            c.now = due
+            return DUE, epoch
+        else:
+            c.now = until
+            return OVER, epoch
+    return OVER, epoch

@@ -3,8 +3,8 @@
 1. **Numbers.** Everything has a number: domains, pools, kinds of accelerators, links, data sets and jobs, in the
    scenario's order; -1 is none.
 2. **State.** It is a tuple of arrays, so that compiled functions take it as it is and Python reads the same memory.
-3. **Room.** What there may be more of than expected (runs, flows, events, …) lies in arrays that are doubled in time:
-   compiled functions never allocate (:func:`.world.room`).
+3. **Space.** What there may be more of than expected (runs, flows, events, …) lies in arrays that are doubled in time:
+   compiled functions never allocate (:func:`.world.run_arrays`).
 4. **Lists.** They lie within arrays, linked by number in both directions: an owner has ``first`` and ``last``, a node
    the others.
 5. **Handles.** Compiled functions are called with them, so that a call takes a microsecond and not fifty. A handle
@@ -37,8 +37,8 @@ SPLITS = tuple(Split)
 """The same as values."""
 
 RUN, SAVED, FINISH, CHECK, TOUCH, FAIL, REPAIR, CUT, HEAL, CLAIM, UNCLAIM = range(11)
-"""Kinds of events: a job runs, is saved, ends; a transfer is looked at; the weather of a link changes; a node fails and
-is back; a domain is cut off and joined again, claims too much and no longer."""
+"""Kinds of events: a job runs, is saved, ends; a transfer is looked at; a link changes; a node fails and is back; a
+domain is cut off and joined again, claims too much and no longer."""
 
 Records = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ LINK = np.dtype(
         ("tariff", "f8"),
         ("source", "i8"),  # number of the domain, or none
         ("target", "i8"),
-        ("begin", "i8"),  # of its weather in the table
+        ("begin", "i8"),  # of its variation in the table
         ("seen", "i8"),  # row of the table that held last
         ("end", "i8"),
         ("offered", "f8"),
@@ -172,7 +172,7 @@ FLOW = np.dtype(
         ("bits", "f8"),
         ("owner", "i8"),
         ("rate", "f8"),
-        ("held", "f8"),
+        ("occupied", "f8"),
         ("since", "f8"),
         ("paid", "f8"),
         ("bundle", "i8"),
@@ -251,8 +251,8 @@ CLOCK = np.dtype(
         ("free_wait", "i8"),
         ("periods", "i8"),
         ("faults", "i8"),
-        ("weather_until", "f8"),
-        ("kept", "f8"),
+        ("variation_until", "f8"),
+        ("copy_lifetime", "f8"),
         ("overlap", "f8"),
         ("micro_batches", "f8"),
         ("storage", "f8"),
@@ -284,8 +284,8 @@ class State(NamedTuple):
         route_count: (S, S) how many there are; none at home or without a way.
         route_links: Links of all routes.
         round_trip: (S, S) seconds.
-        weather_at: When a factor of a link begins, links one after the other.
-        weather_factor: Share of the capacity from then on.
+        variation_at: When a factor of a link begins, links one after the other.
+        variation_factor: Share of the capacity from then on.
         tariff: (2, steps) hours that each factor of a day lasts, in seconds; and the factors.
         jobs: (J,) of ``JOB``.
         rates: (J, T) work a second on what a job asks for; as ``Register.rates``.
@@ -324,8 +324,8 @@ class State(NamedTuple):
     route_count: Numbers
     route_links: Numbers
     round_trip: Floats
-    weather_at: Floats
-    weather_factor: Floats
+    variation_at: Floats
+    variation_factor: Floats
     tariff: Floats
     jobs: Records
     rates: Floats
@@ -359,7 +359,7 @@ class State(NamedTuple):
 
 COUNTS = np.dtype(
     [
-        ("ways", "i8"),
+        ("candidates", "i8"),
         ("members", "i8"),
         ("orders", "i8"),
         ("refused", "i8"),
@@ -370,25 +370,27 @@ COUNTS = np.dtype(
     ],
     align=True,
 )
-WAY = np.dtype([("begin", "i8"), ("count", "i8"), ("split", "i8"), ("period", "i8"), ("penalty", "f8")], align=True)
+CANDIDATE = np.dtype(
+    [("begin", "i8"), ("count", "i8"), ("split", "i8"), ("period", "i8"), ("penalty", "f8")], align=True
+)
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """What a baseline knows beside the world, and works with; numbers of sites S, pools P, jobs J.
 
     Attributes:
         counts: (1,) of ``COUNTS``.
-        way_begin: (J,) first way of a job in ``ways``; -1 before it was looked at.
-        way_count: (J,) how many it has.
-        seat: (J,) domain in whose queue it stands; in B2, the one that is asked first.
-        ways: Of ``WAY``: ways in which jobs can run.
-        member_pools, member_devices: What ways hold.
+        candidate_begin: (J,) first candidate of a job in ``candidates``; -1 before it was looked at.
+        candidate_count: (J,) how many it has.
+        queue_site: (J,) domain in whose queue it stands; in B2, the one that is asked first.
+        candidates: Of ``CANDIDATE``.
+        member_pools, member_devices: What candidates hold.
         penalty: (S + 1,) times as many steps that a split over so many domains takes at ``PERIOD``.
         nearest: (S, S) other domains by round-trip time; -1 where there is no more.
         site_begin, site_pools: Pools of a domain.
         trusted: (P,) until when reports of a pool are not believed.
-        orders: (2, …) job and way of each order.
-        refused: Ways that were refused for want of room.
+        orders: (2, …) job and candidate of each order.
+        refused: Candidates that were refused since devices were not free.
         free: (P,) devices that may be counted upon.
         known: (P,) how many rows of ``ends`` hold; -1 where it is not known yet.
         ends, freed: (P, …) when devices are given back, in order, and how many by then.
@@ -398,7 +400,7 @@ class Desk(NamedTuple):
         last: (S,) the last of them; -2 where nobody waits.
         sites: (S,) domains in which somebody waits, in the order in which that was found.
         flags: (J,) whether a job is a candidate in its domain.
-        scores: What ways of a job are chosen by.
+        scores: What candidates of a job are chosen by.
         finish: When it would be finished in them.
         ahead: (J,) seconds that all devices need for what stands before a job in the queue.
         weights: (2,) of B3c: of money, and of what a job lacks in advantage.
@@ -410,10 +412,10 @@ class Desk(NamedTuple):
     """
 
     counts: Records
-    way_begin: Numbers
-    way_count: Numbers
-    seat: Numbers
-    ways: Records
+    candidate_begin: Numbers
+    candidate_count: Numbers
+    queue_site: Numbers
+    candidates: Records
     member_pools: Numbers
     member_devices: Numbers
     penalty: Floats
@@ -477,7 +479,7 @@ class StateType(types.StructRef):
 
 
 @structref.register
-class DeskType(types.StructRef):
+class WorkspaceType(types.StructRef):
     """Type of a handle of what a baseline works with."""
 
 
@@ -485,13 +487,16 @@ class StateHandle(structref.StructRefProxy):
     """A handle of a world."""
 
 
-class DeskHandle(structref.StructRefProxy):
+class WorkspaceHandle(structref.StructRefProxy):
     """A handle of what a baseline works with."""
 
 
-for made, kind, fields in ((StateHandle, StateType, State._fields), (DeskHandle, DeskType, Desk._fields)):
-    structref.define_boxing(kind, made)
-    structref.define_constructor(made, kind, list(fields))
+for proxy, kind, fields in (
+    (StateHandle, StateType, State._fields),
+    (WorkspaceHandle, WorkspaceType, Workspace._fields),
+):
+    structref.define_boxing(kind, proxy)
+    structref.define_constructor(proxy, kind, list(fields))
     structref.define_attributes(kind)
 
 
@@ -502,6 +507,6 @@ def state_handle(state: State) -> Any:
 
 
 @njit(cache=True)
-def desk_handle(desk: Desk) -> Any:
+def workspace_handle(workspace: Workspace) -> Any:
     """A handle of what a baseline works with."""
-    return DeskHandle(*desk)
+    return WorkspaceHandle(*workspace)

@@ -1,4 +1,4 @@
-"""Traffic of the compiled world: flows on links, who gets how much, what it costs; weather and tariffs.
+"""Traffic of the compiled world: flows on links, who gets how much, what it costs; variation and tariffs.
 
 1. Rates are max-min fair and piecewise constant (Bertsekas and Gallager, "Data Networks", 2nd edition, 1992, section
    6.5.2). Flows of one route and wish get the same, so that links are shared among *bundles* of them.
@@ -49,7 +49,7 @@ def pop(events, clock):
     last = c.events
     if last == 0:
         return 0
-    kept = events[0].at, events[0].made, events[0].kind, events[0].what, events[0].which, events[0].when
+    first = events[0].at, events[0].made, events[0].kind, events[0].what, events[0].which, events[0].when
     moved = events[last].at, events[last].made
     place = 0
     while True:
@@ -64,13 +64,13 @@ def pop(events, clock):
         place = below
     events[place] = events[last]
     e = events[last]
-    e.at, e.made, e.kind, e.what, e.which, e.when = kept
+    e.at, e.made, e.kind, e.what, e.which, e.when = first
     return last
 
 
 @njit(cache=True)
 def factor_seconds(w: State, instant):
-    """Integral of the tariff's factor from the begin of the scenario."""
+    """Integral of the tariff's factor from the beginning of the scenario."""
     days = instant // 86_400.0
     left, total = instant - days * 86_400.0, days * w.clock[0].whole_day
     for step in range(w.tariff.shape[1]):
@@ -91,11 +91,11 @@ def factored(w: State, now):
 
 @njit(cache=True)
 def look(w: State, link, now):
-    """See to it that the row of the weather table that holds now is the one seen last."""
+    """See to it that the row of the variation table that holds now is the one seen last."""
     row = w.links[link]
-    if w.weather_at[row.seen] > now:
+    if w.variation_at[row.seen] > now:
         row.seen = row.begin
-    while row.seen + 1 < row.end and w.weather_at[row.seen + 1] <= now:
+    while row.seen + 1 < row.end and w.variation_at[row.seen + 1] <= now:
         row.seen += 1
 
 
@@ -104,31 +104,31 @@ def capacity_now(w: State, link, now):
     """Bits a second that a link offers to all; nothing while it is cut."""
     look(w, link, now)
     row = w.links[link]
-    return 0.0 if row.cut else row.capacity * w.weather_factor[row.seen]
+    return 0.0 if row.cut else row.capacity * w.variation_factor[row.seen]
 
 
 @njit(cache=True)
-def offered(w: State, now, found):
-    """Bits a second that each link offers to all, into ``found``."""
+def offered(w: State, now, capacities):
+    """Bits a second that each link offers to all, into ``capacities``."""
     for link in range(w.links.size):
-        found[link] = capacity_now(w, link, now)
+        capacities[link] = capacity_now(w, link, now)
 
 
 @njit(cache=True)
 def changes_next(w: State, link):
-    """When the weather changes next after what was seen last; infinite if never."""
+    """When the variation changes next after what was seen last; infinite if never."""
     row = w.links[link]
-    return w.weather_at[row.seen + 1] if row.seen + 1 < row.end else INF
+    return w.variation_at[row.seen + 1] if row.seen + 1 < row.end else INF
 
 
 @njit(cache=True)
 def charge(w: State, flow, now):
     """Account for what a flow has carried."""
     f = w.flows[flow]
-    if f.held <= 0.0 or now <= f.since:
+    if f.occupied <= 0.0 or now <= f.since:
         return
-    bits = f.held * (now - f.since)
-    costs = f.held * (factored(w, now) - f.paid)
+    bits = f.occupied * (now - f.since)
+    costs = f.occupied * (factored(w, now) - f.paid)
     begin = w.route_begin[f.source, f.target]
     for place in range(begin, begin + w.route_count[f.source, f.target]):
         link = w.links[w.route_links[place]]
@@ -221,7 +221,7 @@ def open_flow(w: State, source, target, wish, bits, owner):
     c.numbers += 1
     c.flows += 1
     f.number, f.source, f.target, f.wish, f.bits, f.owner = c.numbers, source, target, wish, bits, owner
-    f.rate = f.held = 0.0
+    f.rate = f.occupied = 0.0
     f.since, f.paid = c.now, factored(w, c.now)
     f.data, f.site, f.looked_at, f.first, f.last = NONE, NONE, INF, NONE, NONE
     bundle = bundle_of(w, source, target, wish)
@@ -259,10 +259,10 @@ def close_flow(w: State, flow):
 
 
 @njit(cache=True)
-def hold(w: State, flow, held):
+def hold(w: State, flow, occupied):
     """From now on a flow occupies so much of what it is granted."""
     settle(w, flow, w.clock[0].now)
-    w.flows[flow].held = min(held, w.flows[flow].rate)
+    w.flows[flow].occupied = min(occupied, w.flows[flow].rate)
 
 
 @njit(cache=True)
@@ -332,16 +332,16 @@ def joined(w: State):
                         links[m] = other
                         m += 1
             node = w.incidence[node].after
-    kept = 0
+    busy = 0
     for place in range(m):  # in order, those with flows; ``kept`` never gets ahead of ``place``
         link = links[place]
         if w.links[link].first != NONE:
-            spot = kept
+            spot = busy
             while spot > 0 and links[spot - 1] > link:
                 links[spot] = links[spot - 1]
                 spot -= 1
             links[spot] = link
-            kept += 1
+            busy += 1
     for place in range(1, n):  # few, and nearly sorted
         bundle = bundles[place]
         first = w.flows[w.bundles[bundle].first].number
@@ -353,7 +353,7 @@ def joined(w: State):
     for place in range(n):
         w.bundles[bundles[place]].joined = 0
         w.bundles[bundles[place]].order = place
-    return n, kept
+    return n, busy
 
 
 @njit(cache=True)
@@ -487,7 +487,7 @@ def rebalance(w: State):
         if link.until <= c.now:
             look(w, w.scratch[1, place], c.now)
             link.until = changes_next(w, w.scratch[1, place])
-            link.offered = link.capacity * w.weather_factor[link.seen]
+            link.offered = link.capacity * w.variation_factor[link.seen]
             at(w.events, w.clock, link.until, TOUCH, w.scratch[1, place], 0, 0.0)
     fair_rates(w, n)
     other = 0
@@ -515,5 +515,5 @@ def rebalance(w: State):
         rate = w.bundles[f.bundle].rate
         settle(w, flow, c.now)
         f.rate = rate
-        f.held = rate if f.bits < INF else min(f.held, rate)
+        f.occupied = rate if f.bits < INF else min(f.occupied, rate)
     return other

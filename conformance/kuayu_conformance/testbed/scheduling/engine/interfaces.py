@@ -1,7 +1,7 @@
 """What the engine asks of topology, workload and law: protocols, so that each can be replaced in a test by a few lines.
 
-Places are named; wires are numbered by their place in ``Topology.wires``. A wire may begin or end at a place that is no
-site (an exchange): the engine finds routes of least round-trip time over all wires. SI units: bits a second on wires,
+Places are named; links are numbered by their place in ``Topology.links``. A link may begin or end at a place that is no
+site (an exchange): the engine finds routes of least round-trip time over all links. SI units: bits a second on links,
 bytes of what is moved, seconds; work is counted in device seconds of the reference device.
 """
 
@@ -12,26 +12,26 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.scheduling.values import Dataset, DeviceType, Job, Placement, Site, Wire
+from kuayu_conformance.testbed.scheduling.values import Dataset, DeviceType, Job, Link, Placement, Site
 
 Numbers = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
 
-class Weather(Protocol):
+class LinkVariation(Protocol):
     """What varies with time alone: pure functions, so that they may be asked in any order and again."""
 
-    def factor(self, wires: Numbers, instant: float) -> Floats:
-        """Share of its capacity that each of some wires offers, zero while it is cut; shape of ``wires``."""
+    def factor(self, links: Numbers, instant: float) -> Floats:
+        """Share of its capacity that each of some links offers, zero while it is cut; shape of ``links``."""
 
-    def until(self, wires: Numbers, instant: float) -> Floats:
-        """When each factor changes next, later than ``instant``; infinite where it does not; shape of ``wires``."""
+    def until(self, links: Numbers, instant: float) -> Floats:
+        """When each factor changes next, later than ``instant``; infinite where it does not; shape of ``links``."""
 
     def tariff(self, instant: float) -> float:
         """Factor of all tariffs by the time of day."""
 
     def tariff_seconds(self, since: float, until: float) -> float:
-        """Integral of ``tariff``, in seconds: what holding a bit a second costs is that times the wire's tariff."""
+        """Integral of ``tariff``, in seconds: what holding a bit a second costs is that times the link's tariff."""
 
     def price(self, instant: float) -> float:
         """Factor of the prices of devices by the time of day."""
@@ -45,7 +45,7 @@ class Topology(Protocol):
         """Domains."""
 
     @property
-    def wires(self) -> tuple[Wire, ...]:
+    def links(self) -> tuple[Link, ...]:
         """Links, one for each direction."""
 
     @property
@@ -53,7 +53,7 @@ class Topology(Protocol):
         """Accelerators by name; every device of a pool is among them."""
 
     @property
-    def weather(self) -> Weather:
+    def variation(self) -> LinkVariation:
         """What varies with time."""
 
 

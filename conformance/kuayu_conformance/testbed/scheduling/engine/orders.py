@@ -52,13 +52,13 @@ class Refusal(StrEnum):
     MEMORY = "the devices have too little memory"
     SPLIT = "it may not be spread like that"
     DATA = "its data may not leave their domain"
-    NO_WAY = "no wires lead there"
+    NO_WAY = "no links lead there"
     CUT_OFF = "a domain cannot be reached"
     NO_ROOM = "there are not that many free devices"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedOrder:
     """An order that was not carried out."""
 
     order: Order

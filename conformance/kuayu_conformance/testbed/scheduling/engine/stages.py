@@ -12,17 +12,20 @@ from math import inf
 from typing import Any
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law
-from kuayu_conformance.testbed.scheduling.engine.outcome import Period, Run, Tally, beyond
 from kuayu_conformance.testbed.scheduling.engine.state import (
     SEVERAL,
     Copies,
     Counts,
     Holding,
     Holdings,
+    Period,
     Phase,
     Places,
     Progress,
     Register,
+    Run,
+    Tally,
+    beyond,
 )
 from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
 from kuayu_conformance.testbed.scheduling.values import Job, Placement
@@ -90,7 +93,7 @@ class Staging:
         Args:
             job: Its number.
             data: Name of its data set.
-            sites: Numbers of its domains; wires lead there.
+            sites: Numbers of its domains; links lead there.
             readers: How many of them read, from the first on.
             checkpoint: Number of the domain where its checkpoint is, and bytes.
         """
@@ -139,8 +142,8 @@ class Staging:
         self._missing[job].add(number)
 
     def _send(self, job: int, source: int, site: int, size: float) -> int:
-        wires = self._traffic.routes.paths[source, site]
-        number = self._traffic.open(wires, inf, size * _BITS, job, self._clock.now)
+        links = self._traffic.routes.paths[source, site]
+        number = self._traffic.open(links, inf, size * _BITS, job, self._clock.now)
         self._waiting[number] = {job: None}
         self._missing[job].add(number)
         return number
@@ -180,7 +183,7 @@ class Stages:
         register: What is known of them.
         law: Speeds.
         clock: Events.
-        traffic: Wires.
+        traffic: Links.
         copies: Data.
         pending: Called with a job that has lost its devices before its end.
         speeds: Share of its speed on paper that a job has in practice, by domain.
@@ -267,12 +270,12 @@ class Stages:
         self._pending(job)
 
     def share(self) -> None:
-        """Share the wires anew after what has happened at this instant."""
+        """Share the links anew after what has happened at this instant."""
         now = self._clock.now
         while True:
-            changed, weather = self._traffic.rebalance(now)
-            for wire, until in weather:
-                self._clock.at(until, self._traffic.touch, wire)
+            changed, link_changes = self._traffic.rebalance(now)
+            for link, until in link_changes:
+                self._clock.at(until, self._traffic.touch, link)
             fresh, self._fresh = self._fresh, {}
             for number in changed:
                 flow = self._traffic.flows[number]
@@ -351,8 +354,8 @@ class Stages:
         self._account(job)
         granted = [self._traffic.flows[number].rate for number in run.flows]
         speed = self._law.speed(truth, run.placement, granted)
-        for number, held in zip(run.flows, speed.occupied, strict=True):
-            self._traffic.hold(number, held, now)
+        for number, occupied in zip(run.flows, speed.occupied, strict=True):
+            self._traffic.hold(number, occupied, now)
         rate = speed.rate * min(float(self._speeds[self._places.site[pool]]) for pool, _ in run.holding)
         run.computing = speed.computing
         self.progress.rate[job] = self.progress.expected[job] = rate
@@ -447,9 +450,9 @@ def expected_pace(
     """
 
     def expected(placement: Placement) -> float:
-        site, hopes = places.site_number, traffic.shares(now)
+        site, available = places.site_number, traffic.shares(now)
         flows = law.flows(job, placement) if len(placement.shares) > 1 else ()
-        granted = [min(flow.wish, float(hopes[site(flow.source), site(flow.target)])) for flow in flows]
+        granted = [min(flow.wish, float(available[site(flow.source), site(flow.target)])) for flow in flows]
         slowest = min(float(speeds[site(share.site)]) for share in placement.shares)
         return law.speed(job, placement, granted).rate * slowest
 

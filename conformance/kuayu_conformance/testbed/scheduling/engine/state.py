@@ -1,4 +1,4 @@
-"""What the engine keeps: domains and pools, who holds which devices, copies of data, and jobs with their progress.
+"""What the engine keeps: who holds which devices, copies of data, jobs with their progress, and what became of them.
 
 1. **Places.** Domains and their pools have numbers, in the order of the topology.
 2. **Progress.** How far jobs are stands in arrays by job, so that policies see thousands of them at once.
@@ -7,13 +7,17 @@
    use.
 5. **Register.** Jobs have numbers in the order of submission, with what is known of them to policies.
 6. **Queue.** Jobs that are pending stand by priority, then by time of submission.
+7. **Outcome.** Records of jobs, sums, and how it stands at an instant. Sums begin with the scenario, so that a window
+   is a difference of two outcomes.
+8. **Runs.** A run is a job with its devices; a tally holds sums over jobs, and what belongs to each.
 """
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +31,7 @@ Holding = tuple[tuple[int, int], ...]
 """Numbers of pools, each with how many of its devices."""
 SEVERAL = -1
 """Instead of the number of a pool: a job holds devices of more than one."""
-KEPT = 7 * 86_400.0
+COPY_LIFETIME = 7 * 86_400.0
 """Seconds that a copy stays after its last use; an assumption, the same for every policy (it is varied by families)."""
 
 
@@ -71,11 +75,11 @@ class Places:
 
     def share(self, pool: int, devices: int) -> Share:
         """Devices of a pool as a share of a placement."""
-        found = self._shares.get((pool, devices))
-        if found is None:
+        share = self._shares.get((pool, devices))
+        if share is None:
             site, device = self.pools[pool]
-            found = self._shares[pool, devices] = Share(site, device, devices)
-        return found
+            share = self._shares[pool, devices] = Share(site, device, devices)
+        return share
 
     def holding(self, shares: Sequence[Share]) -> Holding:
         """Shares as numbers of pools and devices.
@@ -243,12 +247,14 @@ class Copies:
     Args:
         datasets: By name.
         numbers: Number of each domain by name.
-        kept: Seconds that a copy stays after its last use.
+        copy_lifetime: Seconds that a copy stays after its last use.
     """
 
-    def __init__(self, datasets: Mapping[str, Dataset], numbers: Mapping[str, int], kept: float = KEPT) -> None:
+    def __init__(
+        self, datasets: Mapping[str, Dataset], numbers: Mapping[str, int], copy_lifetime: float = COPY_LIFETIME
+    ) -> None:
         self.datasets = datasets
-        self._kept = kept
+        self._copy_lifetime = copy_lifetime
         self._always = {
             name: tuple(sorted(numbers[site] for site in dataset.sites)) for name, dataset in datasets.items()
         }
@@ -275,7 +281,7 @@ class Copies:
     def use(self, name: str, site: int, now: float) -> None:
         """A copy is there, and in use."""
         if site not in self._always[name]:
-            self._until.setdefault(name, {})[site] = now + self._kept
+            self._until.setdefault(name, {})[site] = now + self._copy_lifetime
 
 
 class Register:
@@ -371,3 +377,165 @@ class Queue:
         if self._listed[0] != self.changes:
             self._listed = self.changes, np.array([job for _, job in self._entries], dtype=np.intp)
         return self._listed[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A job held devices without a break.
+
+    Attributes:
+        placement: Where.
+        begin: When it was given them.
+        running: When it took its first step on them, or infinite.
+        stopped: When it took its last one, or infinite if it goes on or has taken none.
+        end: When it gave them back, or infinite if it has not.
+    """
+
+    placement: Placement
+    begin: float
+    running: float
+    stopped: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What became of a job.
+
+    Attributes:
+        name: Its name.
+        submitted: Seconds since the scenario began.
+        finished: Likewise, or infinite.
+        phase: What it does at the end.
+        done: Work that is done.
+        lost: Work that was done and lost with a node.
+        stops: How often it was preempted or moved.
+        moves: How often it was moved, to other devices or to more or fewer.
+        failures: How often a node failed under it.
+        money: For the bandwidth that it occupied.
+        periods: When it held what.
+    """
+
+    name: str
+    submitted: float
+    finished: float
+    phase: Phase
+    done: float
+    lost: float
+    stops: int
+    moves: int
+    failures: int
+    money: float
+    periods: tuple[Period, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What has become of a scenario by an instant. All sums begin with the scenario: a window is a difference of two.
+
+    Attributes:
+        instant: The instant, seconds since the scenario began.
+        jobs: All that were submitted by then, in order.
+        bits: Integral of the occupied bandwidth, by link.
+        money: That by tariff and time of day, by link.
+        available: Device seconds that were not broken, by pool.
+        occupied: Device seconds that jobs held, by pool.
+        computing: Device seconds in which jobs computed rather than waited for network or data, by pool.
+        work: Work that was done and not lost, by pool, in device seconds of the reference device.
+        decisions: Epochs at which the policy was asked.
+        refusals: Orders that were not carried out.
+    """
+
+    instant: float
+    jobs: tuple[Record, ...]
+    bits: Floats
+    money: Floats
+    available: Floats
+    occupied: Floats
+    computing: Floats
+    work: Floats
+    decisions: int
+    refusals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """How it stands at an instant; sums begin with the scenario, as those of an outcome.
+
+    Attributes:
+        instant: The instant, seconds since the scenario began.
+        bits: Integral of the occupied bandwidth, by link.
+        available: Device seconds that were not broken, by pool.
+        occupied: Device seconds that jobs held, by pool.
+        work: Work that was done and not lost, by pool.
+        waiting: Jobs that are pending.
+        devices: Devices that they ask for, all told.
+    """
+
+    instant: float
+    bits: Floats
+    available: Floats
+    occupied: Floats
+    work: Floats
+    waiting: int
+    devices: int
+
+
+@dataclass(slots=True)
+class Run:
+    """A job with its devices.
+
+    Attributes:
+        placement: Where it runs.
+        holding: The same by number.
+        begin: When it was given the devices.
+        devices: How many.
+        running: When it took its first step on them, or infinite.
+        stopped: When it took its last one, or infinite.
+        flows: Numbers of its flows between domains.
+        computing: Share of the time in which its devices compute.
+        then: Where it goes after it has been saved, if it moves.
+    """
+
+    placement: Placement
+    holding: Holding
+    begin: float
+    devices: int
+    running: float = inf
+    stopped: float = inf
+    flows: tuple[int, ...] = ()
+    computing: float = 0.0
+    then: Placement | None = None
+
+    def credit(self, computing: Floats, work: Floats, passed: float, done: float) -> None:
+        """Add what was done in so many seconds to sums by pool, by each pool's share of the devices."""
+        for pool, devices in self.holding:
+            computing[pool] += devices * passed * self.computing
+            work[pool] += done * devices / self.devices
+
+
+class Tally:
+    """Sums over jobs, and what belongs to each.
+
+    Attributes:
+        computing: Device seconds in which jobs computed, by pool.
+        work: Work that was done and not lost, by pool.
+        lost: Work that was lost, by job.
+        finished: When, by job; infinite before.
+        stops: How often a job was preempted or moved.
+        moves: How often a job was moved.
+        failures: How often a node failed under a job.
+        periods: When a job held what.
+    """
+
+    def __init__(self, jobs: int, pools: int) -> None:
+        self.computing, self.work = np.zeros(pools), np.zeros(pools)
+        self.lost, self.finished = np.zeros(jobs), np.full(jobs, inf)
+        self.stops, self.moves, self.failures = [0] * jobs, [0] * jobs, [0] * jobs
+        self.periods: dict[int, list[Period]] = {}
+
+
+def beyond(wanted: Holding, present: Holding) -> Holding:
+    """What a holding has more than another."""
+    has = dict(present)
+    return tuple((pool, devices - has.get(pool, 0)) for pool, devices in wanted if devices > has.get(pool, 0))

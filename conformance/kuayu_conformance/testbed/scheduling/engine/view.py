@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law, Numbers, Speed, Topology
-from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
-from kuayu_conformance.testbed.scheduling.engine.outcome import Run
+from kuayu_conformance.testbed.scheduling.engine.orders import Order, RefusedOrder
 from kuayu_conformance.testbed.scheduling.engine.state import (
     SEVERAL,
     Copies,
@@ -27,6 +26,7 @@ from kuayu_conformance.testbed.scheduling.engine.state import (
     Places,
     Progress,
     Register,
+    Run,
 )
 from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
 from kuayu_conformance.testbed.scheduling.values import Dataset, Job, Placement
@@ -76,7 +76,7 @@ class View:
         pending: Numbers,
         reported: tuple[Counts, Counts],
         cut: frozenset[int],
-        refused: tuple[Refused, ...],
+        refused: tuple[RefusedOrder, ...],
     ) -> None:
         self._parts = parts
         self.now, self.revision, self.pending, self.cut, self.refused = now, revision, pending, cut, refused
@@ -143,9 +143,9 @@ class View:
         progress, jobs = self._parts.progress, self.running
         pools, counts = progress.pool[jobs], progress.devices[jobs]
         several = np.flatnonzero(pools == SEVERAL).tolist()
-        spread = [(pool, place, held) for place in several for pool, held in self.holding(int(jobs[place]))]
+        spread = [(pool, place, amount) for place in several for pool, amount in self.holding(int(jobs[place]))]
         places = np.append(np.arange(len(jobs)), np.array([place for _, place, _ in spread], dtype=np.intp))
-        counts = np.append(counts, np.array([held for _, _, held in spread], dtype=np.int64))
+        counts = np.append(counts, np.array([amount for _, _, amount in spread], dtype=np.int64))
         pools = np.append(pools, np.array([pool for pool, _, _ in spread], dtype=np.intp))
         order = np.argsort(pools, kind="stable")
         begins = np.searchsorted(pools[order], np.arange(len(self.places.pools) + 1)).tolist()
@@ -187,7 +187,7 @@ class View:
 
     @cached_property
     def offered(self) -> Floats:
-        """Bits a second that each wire offers at present, to all flows together."""
+        """Bits a second that each link offers at present, to all flows together."""
         return self._parts.traffic.offered(self.now)
 
     @cached_property
@@ -197,7 +197,7 @@ class View:
 
     @cached_property
     def hopes(self) -> Floats:
-        """The same by wire."""
+        """The same by link."""
         return self._parts.traffic.hopes(self.now)
 
     @property
@@ -208,8 +208,8 @@ class View:
     @cached_property
     def tariffs(self) -> Floats:
         """Money for a bit that is moved now, (domains, domains); infinite where there is no way."""
-        factor = self.topology.weather.tariff(self.now)
-        return self._parts.traffic.routes.total(np.array([wire.tariff for wire in self.topology.wires]) * factor)
+        factor = self.topology.variation.tariff(self.now)
+        return self._parts.traffic.routes.total(np.array([link.tariff for link in self.topology.links]) * factor)
 
     def dataset(self, number: int) -> Dataset:
         """What a job reads."""

@@ -1,40 +1,230 @@
 """The judge's clusters: what happens by itself, what a policy sees at an epoch, and what its orders do.
 
-1. **Checks.** An order can be carried out where its job could run at all, and devices are free for it beside those that
+1. **Disturbances.** Nodes fail, domains are cut off, boast, or are slow, whatever the policy does.
+2. **Reports.** Domains report the truth of their devices, or what was true when they were cut off, or more.
+3. **Checks.** An order can be carried out where its job could run at all, and devices are free for it beside those that
    it has.
-2. **Dispatch.** Orders are checked, then carried out, or refused with a reason.
-3. **World.** Everything follows from topology, workload, law, disturbances, seed and the orders.
-4. **Play.** A policy decides in a world, in Python or compiled, at each epoch until an instant, or until all jobs are
+4. **Dispatch.** Orders are checked, then carried out, or refused with a reason.
+5. **World.** Everything follows from topology, workload, law, disturbances, seed and the orders.
+6. **Play.** A policy decides in a world, in Python or compiled, at each epoch until an instant, or until all jobs are
    finished.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Protocol
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Fault, Faults, Reports
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
-from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, Refused, Resize, Start, Stop
-from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome, Period, Record, beyond
+from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Refusal, RefusedOrder, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.stages import Clock, Stages
 from kuayu_conformance.testbed.scheduling.engine.state import (
-    KEPT,
+    COPY_LIFETIME,
     Copies,
     Counts,
+    Gauges,
     Holding,
+    Holdings,
+    Outcome,
+    Period,
     Phase,
     Places,
     Queue,
+    Record,
     Register,
+    beyond,
 )
 from kuayu_conformance.testbed.scheduling.engine.traffic import Routes, Traffic
 from kuayu_conformance.testbed.scheduling.engine.view import Parts, Policy, View
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Share, Split
 
+LLAMA_3_FAILURES = 419 / (54 * 86_400.0 * 16_384 / 8)
+"""Unexpected interruptions for a node of eight devices and a second: 419 in 54 days on 16 384 accelerators.
+
+Grattafiori et al., "The Llama 3 herd of models", arXiv:2407.21783, section 3.3.4.
+"""
 EPOCH = 60.0
 """Seconds between decisions, unless more are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A domain is partitioned from the others and from the policy.
+
+    Its jobs run on; links that end there offer nothing, orders that concern it are refused, and what is reported of its
+    devices is what was true when it began.
+    """
+
+    site: str
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A domain reports so many times the devices that it has; it refuses what it cannot hold."""
+
+    site: str
+    factor: float
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbances:
+    """What goes wrong.
+
+    Attributes:
+        failures: Failures of a node in a second.
+        repair: Mean seconds until a node that failed is back.
+        cuts: Partitions; those of a domain do not overlap.
+        claims: False reports.
+        slow: Share of its speed on paper that jobs in a domain have in practice, by domain; one where it is not named.
+    """
+
+    failures: float = 0.0
+    repair: float = 3_600.0
+    cuts: tuple[Cut, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    slow: Mapping[str, float] = field(default_factory=dict)
+
+
+CALM = Disturbances()
+"""Nothing goes wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A node fails.
+
+    Attributes:
+        instant: Seconds since the scenario began.
+        pool: Number of the pool.
+        place: Where among the working devices of the pool it is, of [0, 1).
+        repaired: When it is back.
+    """
+
+    instant: float
+    pool: int
+    place: float
+    repaired: float
+
+
+class Faults:
+    """Faults one after the other: a Poisson process over all nodes, with exponential times of repair."""
+
+    def __init__(self, disturbances: Disturbances, places: Places, seed: str) -> None:
+        self._disturbances = disturbances
+        self._chance = Chance(seed, "node faults")
+        self._nodes = [
+            (pool, float(nodes)) for pool, nodes in enumerate((places.devices // places.per_node).tolist()) if nodes
+        ]
+        self._rate = disturbances.failures * sum(nodes for _, nodes in self._nodes)
+        self._now = 0.0
+
+    def next(self) -> Fault | None:
+        """The next one, or none if nodes do not fail."""
+        if self._rate <= 0.0:
+            return None
+        self._now += exponential_variate(self._chance) / self._rate
+        pool = self._chance.weighted(self._nodes)
+        place = self._chance.fraction()
+        return Fault(self._now, pool, place, self._now + exponential_variate(self._chance) * self._disturbances.repair)
+
+
+def exponential_variate(chance: Chance) -> float:
+    """A draw of mean one by comparisons alone, so that no logarithm can differ.
+
+    J. von Neumann, "Various techniques used in connection with random digits", 1951: the length of a falling run of
+    uniform draws is odd with probability exp(-first).
+    """
+    whole = 0.0
+    while True:
+        first = last = chance.fraction()
+        length = 1
+        while (drawn := chance.fraction()) < last:
+            last = drawn
+            length += 1
+        if length % 2:
+            return whole + first
+        whole += 1.0
+
+
+class Reports:
+    """Devices as they are reported.
+
+    Args:
+        places: Pools by number.
+        holdings: The truth.
+        traffic: Links, which are cut with a domain.
+        clock: Tells when.
+        disturbances: What is planned.
+        changed: Called when a report changes by itself.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        holdings: Holdings,
+        traffic: Traffic,
+        clock: Clock,
+        disturbances: Disturbances,
+        changed: Callable[[], None],
+    ) -> None:
+        self._places, self._holdings, self._traffic, self._changed = places, holdings, traffic, changed
+        self._cut: dict[int, tuple[Counts, Counts]] = {}
+        self._claims: dict[int, float] = {}
+        for cut in disturbances.cuts:
+            clock.at(cut.since, self._cut_off, cut)
+            clock.at(cut.until, self._heal, cut)
+        for claim in disturbances.claims:
+            clock.at(claim.since, self._boast, claim)
+            clock.at(claim.until, self._repent, claim)
+
+    @property
+    def cut(self) -> frozenset[int]:
+        """Numbers of the domains that cannot be reached."""
+        return frozenset(self._cut)
+
+    def devices(self) -> tuple[Counts, Counts]:
+        """Working and free devices, by pool."""
+        working, free = self._holdings.working.copy(), self._holdings.free.copy()
+        for site, (then_working, then_free) in self._cut.items():
+            pools = self._places.of_site[site]
+            working[pools], free[pools] = then_working, then_free
+        for site, factor in self._claims.items():
+            pools = self._places.of_site[site]
+            occupied = working[pools] - free[pools]
+            working[pools] = np.rint(working[pools] * factor).astype(np.int64)
+            free[pools] = np.maximum(working[pools] - occupied, 0)
+        return working, free
+
+    def _cut_off(self, cut: Cut) -> None:
+        site = self._places.site_number(cut.site)
+        pools = self._places.of_site[site]
+        self._cut[site] = self._holdings.working[pools].copy(), self._holdings.free[pools].copy()
+        self._rewire()
+
+    def _heal(self, cut: Cut) -> None:
+        del self._cut[self._places.site_number(cut.site)]
+        self._rewire()
+
+    def _rewire(self) -> None:
+        names = {self._places.sites[site] for site in self._cut}
+        links = self._traffic.topology.links
+        self._traffic.cut({n for n, link in enumerate(links) if link.source in names or link.target in names})
+        self._changed()
+
+    def _boast(self, claim: Claim) -> None:
+        self._claims[self._places.site_number(claim.site)] = claim.factor
+        self._changed()
+
+    def _repent(self, claim: Claim) -> None:
+        del self._claims[self._places.site_number(claim.site)]
+        self._changed()
 
 
 def holding_of(places: Places, shares: tuple[Share, ...]) -> Holding | Refusal:
@@ -143,7 +333,7 @@ class World:
         law: How fast it is there.
         seed: Of the faults.
         disturbances: What goes wrong.
-        kept: Seconds that a copy of data stays after its last use.
+        copy_lifetime: Seconds that a copy of data stays after its last use.
     """
 
     def __init__(
@@ -153,15 +343,15 @@ class World:
         law: Law,
         seed: str,
         disturbances: Disturbances = CALM,
-        kept: float = KEPT,
+        copy_lifetime: float = COPY_LIFETIME,
     ) -> None:
         self._clock = Clock()
         self._places = places = Places(topology.sites, topology.devices)
         self._jobs = workload.jobs
         self._register = Register(self._jobs, places, law)
         numbers = {name: number for number, name in enumerate(places.sites)}
-        copies = Copies(workload.datasets, numbers, kept)
-        self._traffic = Traffic(topology, Routes(places.sites, topology.wires), len(self._jobs))
+        copies = Copies(workload.datasets, numbers, copy_lifetime)
+        self._traffic = Traffic(topology, Routes(places.sites, topology.links), len(self._jobs))
         speeds = np.array([disturbances.slow.get(name, 1.0) for name in places.sites])
         parts = (self._jobs, places, self._register, law, self._clock, self._traffic, copies)
         self._stages = Stages(*parts, self._wait, speeds)
@@ -180,7 +370,7 @@ class World:
         self._dispatch = Dispatch(self._parts, self._stages, self._queue)
         holdings = self._stages.holdings
         self._reports = Reports(places, holdings, self._traffic, self._clock, disturbances, self._changed)
-        self._refused: tuple[Refused, ...] = ()
+        self._refused: tuple[RefusedOrder, ...] = ()
         self._arrived = self._decisions = self._refusals = 0
         self._faults = Faults(disturbances, places, seed)
         self._expect_fault()
@@ -217,13 +407,13 @@ class World:
                 return None
         return None
 
-    def obey(self, orders: Sequence[Order]) -> tuple[Refused, ...]:
+    def obey(self, orders: Sequence[Order]) -> tuple[RefusedOrder, ...]:
         """Carry out orders in turn; those that could not be carried out."""
         self._decisions += 1
         self._traffic.shares(self.now)
         view = self._view()
         answers = [(order, self._dispatch.obey(order, view)) for order in orders]
-        self._refused = tuple(Refused(order, why) for order, why in answers if why)
+        self._refused = tuple(RefusedOrder(order, why) for order, why in answers if why)
         self._refusals += len(self._refused)
         self._stages.share()
         return self._refused
@@ -236,11 +426,11 @@ class World:
         """What has become of it by now; nothing changes by asking."""
         now, stages = self.now, self._stages
         bill = self._traffic.bill(now)
-        available, held = stages.holdings.device_seconds(now)
+        available, occupied = stages.holdings.device_seconds(now)
         computing, work = stages.done_by(now)
         jobs = tuple(self._record(number, float(bill.of_job[number])) for number in range(self._arrived))
         return Outcome(
-            now, jobs, bill.bits, bill.money, available, held, computing, work, self._decisions, self._refusals
+            now, jobs, bill.bits, bill.money, available, occupied, computing, work, self._decisions, self._refusals
         )
 
     def finished(self, first: int, beyond: int) -> bool:
@@ -258,9 +448,9 @@ class World:
     def gauges(self) -> Gauges:
         """How it stands, without what became of each job; nothing changes by asking."""
         now, stages, waiting = self.now, self._stages, self._queue.numbers
-        available, held = stages.holdings.device_seconds(now)
+        available, occupied = stages.holdings.device_seconds(now)
         bits, work = self._traffic.bill(now).bits, stages.done_by(now)[1]
-        return Gauges(now, bits, available, held, work, len(waiting), int(self._register.requested[waiting].sum()))
+        return Gauges(now, bits, available, occupied, work, len(waiting), int(self._register.requested[waiting].sum()))
 
     @property
     def _next(self) -> float:
@@ -349,7 +539,7 @@ class AnyWorld(Protocol):
     def advance(self, until: float, seconds: float = EPOCH) -> View | None:
         """Let time pass to the next epoch at which a job is pending."""
 
-    def obey(self, orders: Sequence[Order]) -> tuple[Refused, ...]:
+    def obey(self, orders: Sequence[Order]) -> tuple[RefusedOrder, ...]:
         """Carry out orders in turn; those that could not be carried out."""
 
     def outcome(self) -> Outcome:

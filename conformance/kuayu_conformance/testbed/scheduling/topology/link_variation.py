@@ -1,20 +1,20 @@
-"""How the capacity of wires, tariffs and prices vary with time: pure functions, without a horizon.
+"""How the capacity of links, tariffs and prices vary with time: pure functions, without a horizon.
 
-1. **Hours.** Tariffs of wires and the price of electricity follow the time of day. A scenario begins at midnight; China
+1. **Hours.** Tariffs of links and the price of electricity follow the time of day. A scenario begins at midnight; China
    keeps one time, so that all domains share the hour.
 2. **Chance.** It needs no order: the fraction of a number of a purpose is the same whenever it is asked for. Numbers
    are mixed as in SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
    OOPSLA 2014), in whole numbers modulo 2**64, so that every processor finds the same.
 3. **Capacity.** Measured is this: of the same pair of cloud regions, throughput five days later was 1.32 times as much
    at the median, and 0.94 to 2.81 times from the 5th to the 95th percentile
-   (:mod:`kuayu_conformance.testbed.scheduling.topology.fitting`); nearly nine in ten pairs rose. Such ratios cannot be
-   those between two moments of one steady state, which would be as often below one as above. So here the network has
-   two states, as the days had: *free*, in which wires offer their capacity, and *busy*, in which each offers it divided
+   (:mod:`kuayu_conformance.testbed.scheduling.topology.parameters`); nearly nine in ten pairs rose. Such ratios cannot
+   be those between two moments of one steady state, which would be as often below one as above. So here the network has
+   two states, as the days had: *free*, in which links offer their capacity, and *busy*, in which each offers it divided
    by a ratio of the measured distribution, drawn anew for every cell of a few hours. From a busy time to a free one
-   ratios are distributed as measured, from a free one to a busy one as their inverses. One wire in ten is a little
+   ratios are distributed as measured, from a free one to a busy one as their inverses. One link in ten is a little
    better off in busy times, as was measured too: its factor is then above one, at most 1.41.
 
-   Troubles (cuts, collapses) come on top, by the family.
+   Link faults (cuts, collapses) come on top, by the family.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.scheduling.topology.fitted import fitted
+from kuayu_conformance.testbed.scheduling.topology.parameters import parameters
 
 HOUR, DAY = 3600.0, 86_400.0
 TARIFF = ((0.0, 0.5), (8.0, 1.0))
@@ -40,7 +40,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _WHOLE = np.uint64(11)
 _FINE = 2.0**-53
-_MOST_STEPS = 10_000
+_MAX_STEPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Daily:
     """A factor that repeats every day, constant between some hours.
 
     Attributes:
-        steps: Hours of the day, rising from nought, each with the factor from then on.
+        steps: Hours of the day, rising from zero, each with the factor from then on.
     """
 
     steps: tuple[tuple[float, float], ...]
@@ -93,8 +93,8 @@ class Lots:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What befalls both directions of a wire now and then: at most once in each of its periods, at any time of it.
+class LinkFault:
+    """What befalls both directions of a link now and then: at most once in each of its periods, at any time of it.
 
     Attributes:
         name: What it is called, for its stream of chance.
@@ -116,10 +116,10 @@ class Rhythm:
     """How the network varies in calm times.
 
     Attributes:
-        cell: Seconds for which a wire keeps its factor, a whole number.
+        cell: Seconds for which a link keeps its factor, a whole number.
         tide: Seconds after which the network may turn from free to busy or back, a whole number.
         busy: Share of the time in which it is busy.
-        depth: How much of the measured loss wires have in busy times.
+        depth: How much of the measured loss links have in busy times.
     """
 
     cell: int
@@ -128,55 +128,60 @@ class Rhythm:
     depth: float
 
 
-class Weather:
-    """What varies with time alone. Seconds are those of the scenario, from nought on; it begins at midnight."""
+class LinkVariation:
+    """What varies with time alone. Seconds are those of the scenario, from zero on; it begins at midnight."""
 
     def __init__(
-        self, ends: Sequence[tuple[int, int]], rhythm: Rhythm, troubles: Sequence[Trouble], electric: float, seed: str
+        self,
+        ends: Sequence[tuple[int, int]],
+        rhythm: Rhythm,
+        link_faults: Sequence[LinkFault],
+        electric: float,
+        seed: str,
     ) -> None:
         """Set up.
 
         Args:
-            ends: Number of the place where each wire begins, and of that where it ends.
+            ends: Number of the place where each link begins, and of that where it ends.
             rhythm: How the network varies in calm times.
-            troubles: What befalls wires.
+            link_faults: What befalls links.
             electric: Share of electricity in the price of a device.
             seed: What all is drawn from.
         """
-        self._rhythm, self._troubles, self._electric = rhythm, tuple(troubles), electric
+        self._rhythm, self._link_faults, self._electric = rhythm, tuple(link_faults), electric
         self._tariff, self._electricity = Daily(TARIFF), Daily(ELECTRICITY)
         lines = {pair: number for number, pair in enumerate(sorted({(min(end), max(end)) for end in ends}))}
         self._line = np.array([lines[min(end), max(end)] for end in ends], dtype=np.intp)
         begins = np.array([end[0] for end in ends], dtype=np.intp)
-        nought = np.zeros(len(ends), dtype=np.intp)
-        self._shift = np.floor(Lots(seed, "cells").of(begins, nought) * rhythm.cell)
-        self._tide_shift = float(np.floor(Lots(seed, "tide").of(nought[:1], nought[:1])[0] * rhythm.tide))
+        zeros = np.zeros(len(ends), dtype=np.intp)
+        self._shift = np.floor(Lots(seed, "cells").of(begins, zeros) * rhythm.cell)
+        self._tide_shift = float(np.floor(Lots(seed, "tide").of(zeros[:1], zeros[:1])[0] * rhythm.tide))
         self._states, self._depths = Lots(seed, "states"), Lots(seed, "depths")
-        self._lots = [(Lots(seed, one.name), Lots(seed, f"{one.name} begins")) for one in self._troubles]
-        self._levels, self._ratios = np.array(fitted().levels), np.array(fitted().ratios)
-        # what was seen last of each wire, and from when until when it holds: most who ask do so again before it changes
+        self._lots = [(Lots(seed, one.name), Lots(seed, f"{one.name} begins")) for one in self._link_faults]
+        self._levels, self._ratios = np.array(parameters().levels), np.array(parameters().ratios)
+        # what was seen last of each link, and from when until when it holds: most who ask do so again before it changes
         self._seen, self._since, self._until = np.ones(len(ends)), np.zeros(len(ends)), np.zeros(len(ends))
 
-    def factor(self, wires: Numbers, instant: float) -> Floats:
-        """Share of its capacity that each of some wires offers, zero while it is cut; shape of ``wires``.
+    def factor(self, links: Numbers, instant: float) -> Floats:
+        """Share of its capacity that each of some links offers, zero while it is cut; shape of ``links``.
 
         Raises:
             ValueError: ``instant`` is before the scenario.
         """
-        wires = np.asarray(wires, dtype=np.intp)
-        self._look(wires, instant)
-        seen: Floats = self._seen[wires]
+        links = np.asarray(links, dtype=np.intp)
+        self._look(links, instant)
+        seen: Floats = self._seen[links]
         return seen
 
-    def until(self, wires: Numbers, instant: float) -> Floats:
-        """When each factor changes next, later than ``instant``; infinite where it does not; shape of ``wires``.
+    def until(self, links: Numbers, instant: float) -> Floats:
+        """When each factor changes next, later than ``instant``; infinite where it does not; shape of ``links``.
 
         Raises:
             ValueError: ``instant`` is before the scenario.
         """
-        wires = np.asarray(wires, dtype=np.intp)
-        self._look(wires, instant)
-        until: Floats = self._until[wires]
+        links = np.asarray(links, dtype=np.intp)
+        self._look(links, instant)
+        until: Floats = self._until[links]
         return until
 
     def tariff(self, instant: float) -> float:
@@ -184,87 +189,87 @@ class Weather:
         return self._tariff.at(instant)
 
     def tariff_seconds(self, since: float, until: float) -> float:
-        """Integral of ``tariff``, in seconds: what holding a bit a second costs is that times the wire's tariff."""
+        """Integral of ``tariff``, in seconds: what holding a bit a second costs is that times the link's tariff."""
         return self._tariff.integral(since, until)
 
     def price(self, instant: float) -> float:
         """Factor of the prices of devices by the time of day: their share of electricity follows its tariff."""
         return 1.0 + self._electric * (self._electricity.at(instant) - 1.0)
 
-    def _look(self, wires: Numbers, instant: float) -> None:
-        """See to it that what was seen last of some wires holds now."""
+    def _look(self, links: Numbers, instant: float) -> None:
+        """See to it that what was seen last of some links holds now."""
         if instant < 0:
-            raise ValueError(f"the scenario begins at second 0, there is no weather at {instant}")
-        stale = np.unique(wires[(instant < self._since[wires]) | (instant >= self._until[wires])])
+            raise ValueError(f"the scenario begins at second 0, nothing varies at {instant}")
+        stale = np.unique(links[(instant < self._since[links]) | (instant >= self._until[links])])
         if not len(stale):
             return
         times = np.full(stale.shape, float(instant))
         self._since[stale], self._seen[stale] = instant, self._factors(stale, times)
         self._until[stale] = self._changes(stale, times)
 
-    def _changes(self, wires: Numbers, times: Floats) -> Floats:
-        """When the factors of some wires, as they were seen last, change next."""
-        found = np.full(wires.shape, np.inf)
-        left = np.flatnonzero(np.full(wires.shape, self._varies()))
-        for _ in range(_MOST_STEPS):
+    def _changes(self, links: Numbers, times: Floats) -> Floats:
+        """When the factors of some links, as they were seen last, change next."""
+        instants = np.full(links.shape, np.inf)
+        left = np.flatnonzero(np.full(links.shape, self._varies()))
+        for _ in range(_MAX_STEPS):
             if not len(left):
                 break
-            times[left] = self._next(wires[left], times[left])
-            changed = self._factors(wires[left], times[left]) != self._seen[wires[left]]
-            found[left[changed]] = times[left[changed]]
+            times[left] = self._next(links[left], times[left])
+            changed = self._factors(links[left], times[left]) != self._seen[links[left]]
+            instants[left[changed]] = times[left[changed]]
             left = left[~changed]
-        return found
+        return instants
 
     def _varies(self) -> bool:
         ebbs = self._rhythm.depth > 0 and self._rhythm.busy > 0
-        return ebbs or any(one.chance > 0 and one.factor != 1 for one in self._troubles)
+        return ebbs or any(one.chance > 0 and one.factor != 1 for one in self._link_faults)
 
-    def _factors(self, wires: Numbers, times: Floats) -> Floats:
+    def _factors(self, links: Numbers, times: Floats) -> Floats:
         """Factors, each at a time of its own."""
-        factors = self._calm(wires, times)
-        for number, trouble in enumerate(self._troubles):
-            since, until = self._spell(number, wires, times)
-            factors = np.where((since <= times) & (times < until), factors * trouble.factor, factors)
+        factors = self._calm(links, times)
+        for number, fault in enumerate(self._link_faults):
+            since, until = self._spell(number, links, times)
+            factors = np.where((since <= times) & (times < until), factors * fault.factor, factors)
         return factors
 
-    def _calm(self, wires: Numbers, times: Floats) -> Floats:
-        """Factors without troubles: the state of the network is that at the beginning of the wire's cell."""
-        cells, begins = self._cells(wires, times)
-        ratios = _read_off(self._depths.of(wires, cells.astype(np.intp)), self._levels, self._ratios)
+    def _calm(self, links: Numbers, times: Floats) -> Floats:
+        """Factors without link faults: the state of the network is that at the beginning of the link's cell."""
+        cells, begins = self._cells(links, times)
+        ratios = _read_off(self._depths.of(links, cells.astype(np.intp)), self._levels, self._ratios)
         return np.where(self._busy(begins), 1.0 / (1.0 + self._rhythm.depth * (ratios - 1.0)), 1.0)
 
-    def _cells(self, wires: Numbers, times: Floats) -> tuple[Floats, Floats]:
-        """Numbers of the cells that some wires are in, and when these begin."""
-        cells = np.floor((times + self._shift[wires]) / self._rhythm.cell)
-        return cells, np.maximum(cells * self._rhythm.cell - self._shift[wires], 0.0)
+    def _cells(self, links: Numbers, times: Floats) -> tuple[Floats, Floats]:
+        """Numbers of the cells that some links are in, and when these begin."""
+        cells = np.floor((times + self._shift[links]) / self._rhythm.cell)
+        return cells, np.maximum(cells * self._rhythm.cell - self._shift[links], 0.0)
 
     def _busy(self, times: Floats) -> NDArray[np.bool_]:
         tides = np.floor((times + self._tide_shift) / self._rhythm.tide).astype(np.intp)
         return self._states.of(np.zeros(tides.shape, dtype=np.intp), tides) < self._rhythm.busy
 
-    def _spell(self, number: int, wires: Numbers, times: Floats) -> tuple[Floats, Floats]:
-        """When the trouble of the present period begins and ends; both infinite where there is none."""
-        trouble, (whether, when) = self._troubles[number], self._lots[number]
-        period = np.floor(times / trouble.period)
-        line, which = self._line[wires], period.astype(np.intp)
-        begin = np.floor(when.of(line, which) * (trouble.period - trouble.lasting + 1)) + period * trouble.period
-        begin = np.where(whether.of(line, which) < trouble.chance, begin, np.inf)
-        return begin, begin + trouble.lasting
+    def _spell(self, number: int, links: Numbers, times: Floats) -> tuple[Floats, Floats]:
+        """When the fault of the present period begins and ends; both infinite where there is none."""
+        fault, (whether, when) = self._link_faults[number], self._lots[number]
+        period = np.floor(times / fault.period)
+        line, which = self._line[links], period.astype(np.intp)
+        begin = np.floor(when.of(line, which) * (fault.period - fault.lasting + 1)) + period * fault.period
+        begin = np.where(whether.of(line, which) < fault.chance, begin, np.inf)
+        return begin, begin + fault.lasting
 
-    def _next(self, wires: Numbers, times: Floats) -> Floats:
+    def _next(self, links: Numbers, times: Floats) -> Floats:
         """When factors may change next: in busy times the end of a cell, else the first cell of the next tide.
 
-        With troubles, also when one of them begins or ends, and at the end of its period.
+        With link faults, also when one of them begins or ends, and at the end of its period.
         """
-        cell, shift, tide, ahead = self._rhythm.cell, self._shift[wires], self._rhythm.tide, self._tide_shift
-        cells, begins = self._cells(wires, times)
-        turn = (np.floor((begins + ahead) / tide) + 1.0) * tide - ahead
-        later = np.where(self._busy(begins), cells + 1.0, np.ceil((turn + shift) / cell))
+        cell, shift, tide, ahead = self._rhythm.cell, self._shift[links], self._rhythm.tide, self._tide_shift
+        cells, begins = self._cells(links, times)
+        change = (np.floor((begins + ahead) / tide) + 1.0) * tide - ahead
+        later = np.where(self._busy(begins), cells + 1.0, np.ceil((change + shift) / cell))
         soonest = later * cell - shift
-        for number, trouble in enumerate(self._troubles):
-            since, until = self._spell(number, wires, times)
+        for number, fault in enumerate(self._link_faults):
+            since, until = self._spell(number, links, times)
             soonest = np.minimum(soonest, np.where(times < since, since, np.where(times < until, until, np.inf)))
-            soonest = np.minimum(soonest, (np.floor(times / trouble.period) + 1.0) * trouble.period)
+            soonest = np.minimum(soonest, (np.floor(times / fault.period) + 1.0) * fault.period)
         return soonest
 
 

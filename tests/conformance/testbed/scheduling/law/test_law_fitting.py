@@ -13,22 +13,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.scheduling.law import PUBLISHED, penalty
-from kuayu_conformance.testbed.scheduling.law.__main__ import main
-from kuayu_conformance.testbed.scheduling.law.fitting import FITTED, HELD_OUT, fit
-from kuayu_conformance.testbed.scheduling.law.terms import (
+from kuayu_conformance.testbed.scheduling.law import (
+    FITTED,
     GAP,
+    HELD_OUT,
     PERIOD_SCALE,
+    PUBLISHED,
     REPLICA_EXPONENT,
     bandwidth_for,
+    fit_penalty,
     gain,
+    main,
     operations,
+    penalty,
     ring_bits,
 )
 
 
 def test_what_ships_is_what_the_fit_leads_to() -> None:
-    found = fit()
+    found = fit_penalty()
     assert found.gap == pytest.approx(GAP, rel=0.005)
     assert found.replicas == pytest.approx(REPLICA_EXPONENT, abs=0.001)
     assert found.scale == pytest.approx(PERIOD_SCALE, rel=0.005)
@@ -37,7 +40,7 @@ def test_what_ships_is_what_the_fit_leads_to() -> None:
 
 
 def test_it_meets_the_published_losses_within_a_hundredth() -> None:
-    found = fit()
+    found = fit_penalty()
     rest = [found.rise(cell) - cell.gap for cell in FITTED]
     assert found.misfit < 0.008
     assert max(abs(value) for value in rest) < 0.026
@@ -46,20 +49,20 @@ def test_it_meets_the_published_losses_within_a_hundredth() -> None:
 
 def test_it_holds_for_runs_that_it_was_not_fitted_to() -> None:
     """Losses are rounded to 0.01; the last is the long run with many more tokens, which it charges too much."""
-    found = fit()
+    found = fit_penalty()
     *usual, longest = HELD_OUT
     assert all(abs(found.rise(cell) - cell.gap) < 0.026 for cell in usual)
     assert found.rise(longest) > longest.gap
 
 
 def test_the_size_of_the_model_hardly_matters() -> None:
-    free = fit(by_tokens=True)
+    free = fit_penalty(by_tokens=True)
     assert abs(free.tokens) < 2 * free.error < 0.05
 
 
 def test_another_law_of_tokens_says_much_the_same() -> None:
     """Hoffmann's own coefficients, arXiv:2203.15556, approach 3."""
-    other = fit(410.7, 0.28)
+    other = fit_penalty(410.7, 0.28)
     for replicas, period in ((2, 50), (2, 500), (4, 100), (8, 500)):
         assert other.penalty(replicas, period) == pytest.approx(penalty(replicas, period), rel=0.05)
 

@@ -6,10 +6,17 @@ from math import inf
 import pytest
 from conformance.testbed.scheduling.law.law_examples import DEVICES, GIGABIT, JOB, LAW, ROUND_TRIPS, placed
 
-from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Weather
-from kuayu_conformance.testbed.scheduling.law import PUBLISHED, PublishedLaw
-from kuayu_conformance.testbed.scheduling.law.published import interval, migration, restart, saving, transfer
-from kuayu_conformance.testbed.scheduling.values import DeviceType, Site, Split, Wire
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, LinkVariation
+from kuayu_conformance.testbed.scheduling.law import (
+    PUBLISHED,
+    PublishedLaw,
+    interval,
+    migration,
+    restart,
+    saving,
+    transfer,
+)
+from kuayu_conformance.testbed.scheduling.values import DeviceType, Link, Site, Split
 
 ROUND = replace(PUBLISHED, storage=1e8, starting=30.0, between_faults=1.6e8)
 
@@ -75,11 +82,11 @@ class Line:
     """Domains ``a`` and ``b`` that are joined by an exchange."""
 
     sites: tuple[Site, ...]
-    wires: tuple[Wire, ...]
+    links: tuple[Link, ...]
     devices: dict[str, DeviceType]
 
     @property
-    def weather(self) -> Weather:
+    def variation(self) -> LinkVariation:
         """There is none."""
         raise NotImplementedError
 
@@ -87,8 +94,8 @@ class Line:
 @pytest.fixture
 def line() -> Line:
     ends = [("a", "x"), ("x", "a"), ("x", "b"), ("b", "x")]
-    wires = tuple(Wire(source, target, GIGABIT, 0.01, 1.0) for source, target in ends)
-    return Line((Site("a", 0, 0, ()), Site("b", 0, 0, ()), Site("c", 0, 0, ())), wires, dict(DEVICES))
+    links = tuple(Link(source, target, GIGABIT, 0.01, 1.0) for source, target in ends)
+    return Line((Site("a", 0, 0, ()), Site("b", 0, 0, ()), Site("c", 0, 0, ())), links, dict(DEVICES))
 
 
 def test_round_trips_are_those_of_routes(line: Line) -> None:

@@ -16,17 +16,22 @@ from conformance.testbed.scheduling.law.law_examples import DEVICES, GIGABIT, JO
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.law import PUBLISHED, Rows, Terms, penalties, penalty, terms
-from kuayu_conformance.testbed.scheduling.law.terms import (
+from kuayu_conformance.testbed.scheduling.law import (
+    PUBLISHED,
+    Rows,
+    Terms,
     bandwidth_for,
     cut_bits,
     gain,
     operations,
     overlapped_utilisation,
+    penalties,
+    penalty,
     ring_bits,
     ring_latency,
     seconds,
     speed,
+    terms,
     useful,
     utilisation,
 )

@@ -15,26 +15,29 @@ from kuayu_conformance.testbed.scheduling.topology import (
     ASSIGNMENTS,
     ASSUMPTIONS,
     FAMILIES,
+    HUB_PETAFLOPS,
     PLACES,
     PROFILES,
     REFERENCE,
+    SHEETS,
     Topology,
     build,
     capacity,
     drawn,
+    settled,
+    speed_on_paper,
+    time_shares,
     varied,
 )
-from kuayu_conformance.testbed.scheduling.topology.accelerators import PUBLISHED, SHEETS, law, weights
-from kuayu_conformance.testbed.scheduling.topology.families import settled
 
 SHOW = """
 import numpy as np
 from kuayu_conformance.testbed.scheduling.topology import build
 topology = build("collapse", 64, "elsewhere")
-print(topology.sites, topology.wires, topology.devices)
-wires = np.arange(len(topology.wires))
+print(topology.sites, topology.links, topology.devices)
+links = np.arange(len(topology.links))
 for at in range(0, 3_000_000, 100_000):
-    print(topology.weather.factor(wires, at).tolist(), topology.weather.until(wires, at).tolist())
+    print(topology.variation.factor(links, at).tolist(), topology.variation.until(links, at).tolist())
 """
 
 
@@ -51,7 +54,10 @@ def found() -> list[str]:
 def reference_devices(topology: Topology) -> list[float]:
     """Size of each domain by the mean of the law, without what is hidden."""
     return [
-        sum(pool.devices * sum(law(pool.device, one) for one in PROFILES) / len(PROFILES) for pool in site.pools)
+        sum(
+            pool.devices * sum(speed_on_paper(pool.device, one) for one in PROFILES) / len(PROFILES)
+            for pool in site.pools
+        )
         for site in topology.sites
     ]
 
@@ -79,33 +85,33 @@ def test_the_reference_device_is_one_in_everything() -> None:
 
 def test_indices_by_hand() -> None:
     """Pre-training: 0.8 of the time in products of matrices, 0.2 waiting for memory; A800 286 TFLOP/s and 2039 GB/s."""
-    assert weights("pretraining").compute == 0.8
-    assert law("H800", "pretraining") == pytest.approx(1 / (0.8 * 286 / 794.5 + 0.2 * 2039 / 3350))
-    assert law("H20", "serving") == pytest.approx(1 / (0.3 * 286 / (0.85 * 148) + 0.7 * 2039 / 4022))
+    assert time_shares("pretraining").compute == 0.8
+    assert speed_on_paper("H800", "pretraining") == pytest.approx(1 / (0.8 * 286 / 794.5 + 0.2 * 2039 / 3350))
+    assert speed_on_paper("H20", "serving") == pytest.approx(1 / (0.3 * 286 / (0.85 * 148) + 0.7 * 2039 / 4022))
 
 
 def test_unlike_devices_are_good_at_unlike_things() -> None:
-    assert law("Ascend 910B", "pretraining") > law("H20", "pretraining")
-    assert law("Ascend 910B", "serving") < law("H20", "serving")
-    speeds = [law(name, profile) for name in SHEETS for profile in PROFILES]
+    assert speed_on_paper("Ascend 910B", "pretraining") > speed_on_paper("H20", "pretraining")
+    assert speed_on_paper("Ascend 910B", "serving") < speed_on_paper("H20", "serving")
+    speeds = [speed_on_paper(name, profile) for name in SHEETS for profile in PROFILES]
     assert min(speeds) == pytest.approx(0.29, abs=0.01)
     assert max(speeds) == pytest.approx(2.44, abs=0.01)
 
 
 def test_shares_of_time_sum_to_one() -> None:
     for profile in PROFILES:
-        shares = weights(profile)
+        shares = time_shares(profile)
         assert shares.compute + shares.memory + shares.rest == pytest.approx(1)
 
 
 def test_what_is_hidden_is_as_wide_as_assumed() -> None:
     hidden = [
-        math.log(build("reference", 5, str(seed)).devices[name].index["training"] / law(name, "training"))
+        math.log(build("reference", 5, str(seed)).devices[name].index["training"] / speed_on_paper(name, "training"))
         for seed in range(60)
         for name in set(build("reference", 5, str(seed)).devices) - {REFERENCE}
     ]
     assert np.std(hidden) == pytest.approx(ASSUMPTIONS["noise"].value, rel=0.15)
-    assert build("reference", 5, "here", assumed={"noise": 0.0}).devices["H20"].index["training"] == law(
+    assert build("reference", 5, "here", assumed={"noise": 0.0}).devices["H20"].index["training"] == speed_on_paper(
         "H20", "training"
     )
 
@@ -119,7 +125,7 @@ def test_published_sizes_show_in_the_skewed_family() -> None:
     topology = build("east-west", 8, "here", nodes=640)
     sizes = reference_devices(topology)
     assert sum(sizes) == pytest.approx(8 * 5120, rel=0.01)
-    published = [PUBLISHED[place.hub] for place in PLACES[:8]]
+    published = [HUB_PETAFLOPS[place.hub] for place in PLACES[:8]]
     assert np.array(sizes) / sum(sizes) == pytest.approx(np.array(published) / sum(published), rel=0.03)
 
 
@@ -132,7 +138,7 @@ def test_cities_near_a_hub_are_a_quarter_of_it() -> None:
 def test_domains_are_as_large_as_their_demand(wanted: list[float], way: int) -> None:
     demand = {place.name: size for place, size in zip(PLACES, wanted, strict=False)}
     topology = build("reference", 8, "here", demand, assignment=way)
-    node = max(law(name, one) for name in SHEETS for one in PROFILES) * 8
+    node = max(speed_on_paper(name, one) for name in SHEETS for one in PROFILES) * 8
     for size, asked in zip(reference_devices(topology), wanted, strict=True):
         assert size == pytest.approx(asked, abs=node)
 
@@ -196,9 +202,9 @@ def test_every_assumption_changes_something(name: str) -> None:
 
     def seen(family: str, values: dict[str, float]) -> list[object]:
         topology = build(family, 16, "here", assumed=values)
-        wires = np.arange(len(topology.wires))
-        weather = [topology.weather.factor(wires, at).tolist() for at in range(0, 2_000_000, 40_000)]
-        return [topology.sites, topology.wires, topology.devices, weather, topology.weather.price(0.0)]
+        links = np.arange(len(topology.links))
+        variation = [topology.variation.factor(links, at).tolist() for at in range(0, 2_000_000, 40_000)]
+        return [topology.sites, topology.links, topology.devices, variation, topology.variation.price(0.0)]
 
     assert any(seen(family, low) != seen(family, high) for family in ("east-west", "collapse"))
 
@@ -206,5 +212,5 @@ def test_every_assumption_changes_something(name: str) -> None:
 def test_a_topology_travels_between_processes() -> None:
     topology = build("reference", 5, "here")
     there = pickle.loads(pickle.dumps(topology))  # noqa: S301 - our own bytes
-    assert (there.sites, there.wires, there.devices) == (topology.sites, topology.wires, topology.devices)
-    assert there.weather.factor(np.arange(20), 1e6).tolist() == topology.weather.factor(np.arange(20), 1e6).tolist()
+    assert (there.sites, there.links, there.devices) == (topology.sites, topology.links, topology.devices)
+    assert there.variation.factor(np.arange(20), 1e6).tolist() == topology.variation.factor(np.arange(20), 1e6).tolist()

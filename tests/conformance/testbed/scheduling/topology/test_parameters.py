@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.scheduling.topology.accelerators import SHEETS
-from kuayu_conformance.testbed.scheduling.topology.fitted import fitted, read
-from kuayu_conformance.testbed.scheduling.topology.fitting import fit, five_days, main
+from kuayu_conformance.testbed.scheduling.topology import SHEETS
+from kuayu_conformance.testbed.scheduling.topology.parameters import fit, five_days, main, parameters, read
 
 BESIDE = Path(__file__).parents[5].parent / "shared" / "data"
 
@@ -24,7 +23,7 @@ def data() -> Path:
 
 
 def test_the_fit_is_that_which_ships(data: Path) -> None:
-    assert read(fit(data)) == fitted()
+    assert read(fit(data)) == parameters()
 
 
 def test_the_measured_ratios(data: Path) -> None:
@@ -40,7 +39,7 @@ def test_what_was_received_varies_less_than_what_was_sent(data: Path) -> None:
 
 
 def test_the_table_rises() -> None:
-    table = fitted()
+    table = parameters()
     assert list(table.levels) == sorted(table.levels)
     assert list(table.ratios) == sorted(table.ratios)
     assert max(table.errors.values()) < 0.16

@@ -6,9 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.topology import EASTERN, FAMILIES, MAX_DOMAINS, PLACES, build, hub_of, varied
-from kuayu_conformance.testbed.scheduling.topology.places import Place, fibre, kilometres, round_trip
-from kuayu_conformance.testbed.scheduling.values import Wire
+from kuayu_conformance.testbed.scheduling.topology import (
+    EASTERN,
+    FAMILIES,
+    MAX_DOMAINS,
+    PLACES,
+    Place,
+    build,
+    fibre,
+    hub_of,
+    kilometres,
+    round_trip,
+    varied,
+)
+from kuayu_conformance.testbed.scheduling.values import Link
 
 NAMED = {place.name: place for place in PLACES}
 GIGABYTE = 8e9
@@ -18,8 +29,8 @@ def apart(one: str, other: str) -> float:
     return kilometres(NAMED[one], NAMED[other])
 
 
-def wire(wires: tuple[Wire, ...], source: str, target: str) -> Wire:
-    return next(one for one in wires if (one.source, one.target) == (source, target))
+def link(links: tuple[Link, ...], source: str, target: str) -> Link:
+    return next(one for one in links if (one.source, one.target) == (source, target))
 
 
 def test_a_quarter_of_the_equator_is_ten_thousand_kilometres() -> None:
@@ -52,8 +63,8 @@ def test_the_published_circles_hold(circle: float, reach: float) -> None:
 
 
 def test_hubs_are_within_twenty_milliseconds_of_each_other() -> None:
-    wires = build("reference", 8, "here").wires
-    assert max(one.round_trip for one in wires) / 2 <= 20e-3
+    links = build("reference", 8, "here").links
+    assert max(one.round_trip for one in links) / 2 <= 20e-3
 
 
 def test_the_first_five_hubs_hold_east_and_west() -> None:
@@ -69,47 +80,47 @@ def test_places_stand_near_their_hubs_and_are_named_once() -> None:
 
 
 @given(st.integers(5, 64))
-def test_all_domains_are_joined_and_wires_grow_with_their_number(sites: int) -> None:
+def test_all_domains_are_joined_and_links_grow_with_their_number(sites: int) -> None:
     topology = build("reference", sites, "here")
     hubs = min(sites, 8)
-    assert len(topology.wires) == hubs * (hubs - 1) + 2 * (sites - hubs)
+    assert len(topology.links) == hubs * (hubs - 1) + 2 * (sites - hubs)
     reached = {topology.sites[0].name}
-    for one in topology.wires * 2:
+    for one in topology.links * 2:
         if one.source in reached:
             reached.add(one.target)
     assert reached == {site.name for site in topology.sites}
 
 
 def test_both_directions_of_a_line_are_alike() -> None:
-    wires = build("reference", 20, "here").wires
-    for one in wires:
-        back = wire(wires, one.target, one.source)
+    links = build("reference", 20, "here").links
+    for one in links:
+        back = link(links, one.target, one.source)
         assert (back.capacity, back.round_trip, back.tariff) == (one.capacity, one.round_trip, one.tariff)
 
 
 def test_a_gigabyte_costs_what_lists_say() -> None:
     """0.01 to 0.0875 US dollars, by distance; replication to another region is 0.50 yuan at a large Chinese cloud."""
-    wires = build("reference", 8, "here").wires
-    costs = [one.tariff * GIGABYTE / 7.1 for one in wires]
+    links = build("reference", 8, "here").links
+    costs = [one.tariff * GIGABYTE / 7.1 for one in links]
     assert 0.01 < min(costs) < max(costs) <= 0.0875
-    assert sum(one.tariff for one in wires) / len(wires) * GIGABYTE == pytest.approx(0.39, abs=0.01)
-    assert wire(wires, "qingyang", "zhongwei").tariff < wire(wires, "qingyang", "shaoguan").tariff
+    assert sum(one.tariff for one in links) / len(links) * GIGABYTE == pytest.approx(0.39, abs=0.01)
+    assert link(links, "qingyang", "zhongwei").tariff < link(links, "qingyang", "shaoguan").tariff
 
 
 def test_the_median_of_leased_lines_is_ten_gigabits() -> None:
-    capacities = sorted(one.capacity for seed in range(60) for one in build("reference", 8, str(seed)).wires)
+    capacities = sorted(one.capacity for seed in range(60) for one in build("reference", 8, str(seed)).links)
     assert capacities[len(capacities) // 2] == 10e9
     assert (capacities[0], capacities[-1]) == (5e9, 100e9)
 
 
 def test_poor_and_rich_lines_frame_the_usual_ones() -> None:
-    poor, usual, rich = (build(name, 8, "here").wires for name in ("wan-poor", "reference", "wan-rich"))
+    poor, usual, rich = (build(name, 8, "here").links for name in ("wan-poor", "reference", "wan-rich"))
     assert all(a.capacity <= b.capacity <= c.capacity for a, b, c in zip(poor, usual, rich, strict=True))
 
 
 def test_free_traffic_costs_nothing() -> None:
     free, *_ = varied("tariff")
-    assert all(one.tariff == 0 for one in build("reference", 5, "here", assumed=free).wires)
+    assert all(one.tariff == 0 for one in build("reference", 5, "here", assumed=free).links)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
