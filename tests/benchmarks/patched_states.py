@@ -38,7 +38,7 @@ from kuayu import canonical, json_patch
 from kuayu.client.placement_session import _name
 from kuayu.scheduling import parse, place, scheduler, typed, validation
 from kuayu.scheduling.state_digest import CanonicalState
-from kuayu.service import bodies, patching, scheduling, worker_pool
+from kuayu.service import concurrency, requests, scheduling
 from kuayu.service.computations import Decided
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE
 from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Scale, StateBuilder, Stream
@@ -71,13 +71,13 @@ def patched(base: dict[str, Any], state: dict[str, Any]) -> bytes:
 
 
 STAGES: dict[str, tuple[tuple[Any, str], ...]] = {
-    "JSON": ((typed, "read"), (bodies, "parse_json"), (bodies, "check_values")),
+    "JSON": ((typed, "read"), (requests, "parse_json"), (requests, "check_values")),
     "schema, patterns, repeated names": (
         (typed, "TypedJobs"),
         (typed, "count"),
         (schema, "is_valid"),
         (schema, "errors"),
-        (patching, "_is_valid"),
+        (scheduling, "_is_valid"),
     ),
     "applying the patch": ((json_patch, "apply"),),
     "digest": ((CanonicalState, "written"), (canonical, "digest_of")),
@@ -141,7 +141,7 @@ class Stages:
         """Answer a request as a worker does, its look for cycles included."""
         self._spent = {}
         began = time.process_time()
-        status = worker_pool._timed(partial(self._place, body))[1].status  # noqa: SLF001
+        status = concurrency._timed(partial(self._place, body))[1].status  # noqa: SLF001
         together = 1000 * (time.process_time() - began)
         if status != OK:
             raise SystemExit(f"a request was refused: {status}")

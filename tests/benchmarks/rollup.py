@@ -36,11 +36,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kuayu.service import instants, maintenance
-from kuayu.service.kinds import DOMAIN, NODE, Kind
 from kuayu.service.storage import blocks, rollup
 from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.database import Database, open_database
-from kuayu.service.storage.resources import Catalogue, PutResource, Scope
+from kuayu.service.storage.resources import DOMAIN, NODE, Catalogue, Kind, PutResource, Scope
 from kuayu.service.storage.rollup import BLOCK, FINEST, Steps, pack
 from kuayu.service.storage.writer import Transaction
 from kuayu_schemas.models import Durability

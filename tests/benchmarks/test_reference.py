@@ -45,10 +45,10 @@ def placement_bodies() -> list[bytes]:
 
 
 def test_a_request_with_3000_jobs_is_parsed_and_validated(measure: Measurement, placement_bodies: list[bytes]) -> None:
-    from kuayu.service import bodies
+    from kuayu.service import requests
 
     body = placement_bodies[0]
-    request = measure(lambda: bodies.parse(body, "PlacementRequest"), jobs=JOBS, MB=len(body) / 1e6)
+    request = measure(lambda: requests.parse(body, "PlacementRequest"), jobs=JOBS, MB=len(body) / 1e6)
     jobs = sum(len(request["state"][queue]) for queue in ("running", "waiting"))
     assert jobs == pytest.approx(JOBS, abs=50)
 

@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-from kuayu.service.bodies import MalformedJsonError, load_strictly
+from kuayu.service.requests import MalformedJsonError, load_strictly
 from kuayu_schemas import models, schema
 
 

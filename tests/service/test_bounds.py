@@ -6,11 +6,11 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from kuayu.perception import exposition, otlp
-from kuayu.service import bodies
-from kuayu.service.bodies import EXPLAINED
-from kuayu.service.fault_commands import BEATS
+from kuayu.service import requests
+from kuayu.service.fault_store import BEATS
 from kuayu.service.ingest import SAMPLES
 from kuayu.service.problems import ProblemException
+from kuayu.service.requests import EXPLAINED
 
 MIB = 1 << 20
 
@@ -25,15 +25,15 @@ MIB = 1 << 20
     ],
 )
 def test_values_are_counted_before_they_are_made(body: bytes) -> None:
-    with pytest.raises(bodies.TooManyValuesError):
-        bodies.load_strictly(body)
+    with pytest.raises(requests.TooManyValuesError):
+        requests.load_strictly(body)
 
 
 def test_what_stands_in_strings_is_no_value() -> None:
     text = '\\",[{' * 2_000_000
-    assert bodies.load_strictly(b'["' + text.encode() + b'"]') == ['",[{' * 2_000_000]
+    assert requests.load_strictly(b'["' + text.encode() + b'"]') == ['",[{' * 2_000_000]
     numbers = b"[" + b"12345678," * 1_000_000 + b"1]"
-    assert len(bodies.load_strictly(numbers)) == 1_000_001
+    assert len(requests.load_strictly(numbers)) == 1_000_001
 
 
 @pytest.mark.parametrize(("form", "most"), [(SAMPLES, 10_000), (BEATS, 10_000)])
@@ -52,27 +52,27 @@ def test_every_bad_item_is_named_and_the_first_are_explained() -> None:
 
 
 def test_gzip_is_undone_as_far_as_agreed() -> None:
-    assert bodies.unpack(gzip.compress(b"page") * 3, 12) == b"page" * 3
-    with pytest.raises(bodies.TooLargeError):
-        bodies.unpack(gzip.compress(b"\0" * 100 * MIB), MIB)
-    with pytest.raises(bodies.UnpackingError, match="members"):
-        bodies.unpack(gzip.compress(b"") * 1_000, MIB)
-    with pytest.raises(bodies.UnpackingError, match="end is missing"):
-        bodies.unpack(gzip.compress(b"page")[:-1], MIB)
+    assert requests.unpack(gzip.compress(b"page") * 3, 12) == b"page" * 3
+    with pytest.raises(requests.TooLargeError):
+        requests.unpack(gzip.compress(b"\0" * 100 * MIB), MIB)
+    with pytest.raises(requests.UnpackingError, match="members"):
+        requests.unpack(gzip.compress(b"") * 1_000, MIB)
+    with pytest.raises(requests.UnpackingError, match="end is missing"):
+        requests.unpack(gzip.compress(b"page")[:-1], MIB)
     for encoding in ("gzip, gzip", "deflate", "br", "gzip,identity"):
-        with pytest.raises(bodies.UnpackingError, match="content encoding"):
-            bodies.Page(encoding, MIB)
+        with pytest.raises(requests.UnpackingError, match="content encoding"):
+            requests.Page(encoding, MIB)
 
 
 def test_a_page_that_is_packed_comes_in_pieces() -> None:
     packed = gzip.compress(b"power 1\n" * 100) + gzip.compress(b"power 2\n")
-    page = bodies.Page("GZIP", MIB)
+    page = requests.Page("GZIP", MIB)
     for at in range(0, len(packed), 7):
         page.add(packed[at : at + 7])
     assert page.whole() == b"power 1\n" * 100 + b"power 2\n"
-    plain = bodies.Page("", 4)
+    plain = requests.Page("", 4)
     plain.add(b"1234")
-    with pytest.raises(bodies.TooLargeError):
+    with pytest.raises(requests.TooLargeError):
         plain.add(b"5")
 
 

@@ -16,7 +16,7 @@ from commands import service_server
 from service.conftest import QUIET, Service, StartService, free_port, problem
 
 from kuayu.service.auth import TokenFile, hash_of
-from kuayu.service.operator_file import OperatorFileError
+from kuayu.service.settings import OperatorFileError
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - that it is refused is what is tested
 

@@ -18,8 +18,7 @@ from kuayu.resilience.faults import Change, Subject
 from kuayu.service import fault_store
 from kuayu.service.action_dispatcher import TakeActionResult
 from kuayu.service.allocation_rules import Result
-from kuayu.service.fault_commands import FaultChanges, RecordFaults
-from kuayu.service.fault_store import FAULT_RETENTION, FaultStore
+from kuayu.service.fault_store import FAULT_RETENTION, FaultChanges, FaultStore, RecordFaults
 from kuayu.service.fault_watcher import RECOVERY_SECONDS, STALL_SECONDS, TICK_SECONDS, StarvationProbe
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import Revision

@@ -18,9 +18,9 @@ import pytest
 from service.conftest import PATIENCE, JsonObject, Service, StartService, instant, problem
 
 from kuayu.client import Client, RefusedError
+from kuayu.service.concurrency import WorkerPool
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
-from kuayu.service.worker_pool import WorkerPool
 from kuayu_schemas import schema
 from kuayu_schemas.models import Corpus, CorpusCell, IndexRequest, ProbePlanRequest, Revision
 

@@ -6,10 +6,9 @@ import time
 
 import pytest
 
-from kuayu.service.concurrency import Lane, Threads
+from kuayu.service.concurrency import Lane, Threads, WorkerPool
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
-from kuayu.service.worker_pool import WorkerPool
 
 
 async def settle() -> None:

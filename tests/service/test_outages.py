@@ -24,7 +24,7 @@ from service.test_expositions import Exporter, exporter
 from sqlalchemy import delete, insert, update
 
 from kuayu.service.maintenance import PROBE_SECONDS
-from kuayu.service.storage.availability import KIND
+from kuayu.service.storage.database import KIND
 from kuayu.service.storage.tables import meta
 
 PATIENCE_S = 40.0

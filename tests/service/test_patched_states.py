@@ -21,7 +21,7 @@ from kuayu.json_patch import difference
 from kuayu.scheduling import parse
 from kuayu.scheduling.state_digest import CanonicalState
 from kuayu.service import scheduling
-from kuayu.service.bases import Base, Bases
+from kuayu.service.scheduling import Base, Bases
 from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Scale, StateBuilder, Stream
 from kuayu_schemas import schema
 from kuayu_schemas.models import PlacementRequest

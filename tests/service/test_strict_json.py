@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kuayu.service import bodies
-from kuayu.service.bodies import MAX_DEPTH, MalformedJsonError
+from kuayu.service import requests
+from kuayu.service.requests import MAX_DEPTH, MalformedJsonError
 
 TEXT = st.text(st.sampled_from('a:"\\{}[],\n é'), max_size=6)
 
@@ -56,9 +56,9 @@ def repeats(text: str) -> bool:
 def test_a_text_is_taken_unless_a_name_stands_twice(text: str) -> None:
     if repeats(text):
         with pytest.raises(MalformedJsonError, match="twice"):
-            bodies.load_strictly(text.encode())
+            requests.load_strictly(text.encode())
     else:
-        assert bodies.load_strictly(text.encode()) == orjson.loads(text)  # which has long integers as floats
+        assert requests.load_strictly(text.encode()) == orjson.loads(text)  # which has long integers as floats
 
 
 @pytest.mark.parametrize("innermost", ["", "1", '"a"'])
@@ -69,13 +69,13 @@ def test_what_is_nested_too_deeply_is_not_taken(depth: int, taken: bool, innermo
         levels = depth if innermost else depth - 1
         text = (opened * levels + core + closed * levels).encode()
         if taken:
-            bodies.load_strictly(text)
+            requests.load_strictly(text)
         else:
             with pytest.raises(MalformedJsonError, match="nested"):
-                bodies.load_strictly(text)
+                requests.load_strictly(text)
 
 
 def test_what_no_parser_could_climb_down_is_not_taken() -> None:
     for levels in (300, 1_000, 100_000):
         with pytest.raises(MalformedJsonError):
-            bodies.load_strictly(b"[" * levels + b"]" * levels)
+            requests.load_strictly(b"[" * levels + b"]" * levels)

@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from service.conftest import PATIENCE, Service, StartService, problem
 from service.issuer import AUDIENCE, ISSUER, LIFETIME_S, IssuerServer, SigningKey, forged, key_set, packed
 
-from kuayu.service import key_sets
+from kuayu.service import token_issuer
 from kuayu.service.auth import Role
-from kuayu.service.key_sets import KeySetError, KeyStore, parse
 from kuayu.service.problems import ProblemException
-from kuayu.service.token_issuer import CLAIMS, TokenIssuer, read_claims
+from kuayu.service.token_issuer import CLAIMS, KeySetError, KeyStore, TokenIssuer, parse_key_set, read_claims
 
 KEYS = {algorithm: SigningKey(algorithm.lower(), algorithm) for algorithm in ("RS256", "ES256", "EdDSA")}
 STRANGER = SigningKey("rs256")
@@ -256,7 +255,7 @@ def test_keys_are_found_where_the_issuer_has_moved_them(server: IssuerServer, mo
     moved = IssuerServer(STRANGER)
     try:
         server.metadata = json.dumps({"issuer": server.name, "jwks_uri": moved.url}).encode()
-        monkeypatch.setattr(key_sets, "_now", lambda: now + 61)
+        monkeypatch.setattr(token_issuer, "_now", lambda: now + 61)
         asyncio.run(store.refresh(lambda: True))
     finally:
         moved.close()
@@ -282,9 +281,9 @@ def test_an_issuer_that_is_slow_keeps_nobody_else_waiting(start_service: StartSe
     wait_until_refreshed(server, 1)
     began = time.monotonic()
     assert get(service, "own-secret").status_code == 200
-    assert time.monotonic() - began < key_sets.TIMEOUT_S
+    assert time.monotonic() - began < token_issuer.TIMEOUT_S
     assert problem(get(service, GOOD.token())) == "overloaded"
-    assert time.monotonic() - began < 3 * key_sets.TIMEOUT_S
+    assert time.monotonic() - began < 3 * token_issuer.TIMEOUT_S
 
 
 class Clock:
@@ -292,7 +291,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, now: float = 1000.0) -> None:
         self.now = now
-        monkeypatch.setattr(key_sets, "_now", lambda: self.now)
+        monkeypatch.setattr(token_issuer, "_now", lambda: self.now)
 
 
 @pytest.fixture
@@ -323,7 +322,7 @@ def test_a_rotated_key_is_found_and_the_old_one_forgotten(server: IssuerServer, 
     server.content = key_set(new)
     assert outcome(issuer, new.token()) == "unauthorised"  # the minute is not over
     assert server.asked == 1
-    clock.now += key_sets.MIN_INTERVAL_S
+    clock.now += token_issuer.MIN_INTERVAL_S
     remembered = GOOD.token()
     assert outcome(issuer, remembered) == "blue"  # a key that is known is no reason to ask
     assert server.asked == 1
@@ -347,8 +346,8 @@ def test_many_tokens_of_a_new_key_have_it_fetched_once(server: IssuerServer) -> 
 
 MISCHIEF: dict[str, Callable[[str], dict[str, Any]]] = {
     "error": lambda _: {"status": 503},
-    "huge": lambda _: {"content": b" " * (key_sets.MAX_BYTES + 1) + key_set(GOOD)},
-    "endless": lambda _: {"headers": {"Content-Length": "1000000000"}, "content": b"[" * (key_sets.MAX_BYTES + 1)},
+    "huge": lambda _: {"content": b" " * (token_issuer.MAX_BYTES + 1) + key_set(GOOD)},
+    "endless": lambda _: {"headers": {"Content-Length": "1000000000"}, "content": b"[" * (token_issuer.MAX_BYTES + 1)},
     "slow": lambda _: {"drip": 0.1},
     "nonsense": lambda _: {"content": b"[" * 10_000},
     "empty": lambda _: {"content": b'{"keys": []}'},
@@ -366,33 +365,33 @@ def test_known_keys_are_used_while_the_issuer_is_away_or_mad_for_a_day(
     assert outcome(issuer, GOOD.token()) == "blue"
     good = server.content
     if way == "slow":
-        monkeypatch.setattr(key_sets, "TIMEOUT_S", 0.5)
+        monkeypatch.setattr(token_issuer, "TIMEOUT_S", 0.5)
     if way == "away":
         server.close()
     for name, value in MISCHIEF[way](server.url).items():
         setattr(server, name, value)
-    clock.now += key_sets.PERIOD_S
+    clock.now += token_issuer.PERIOD_S
     asked = server.asked
     began = time.monotonic()
     assert outcome(issuer, GOOD.token(head={"kid": "unknown"})) == "unauthorised"
-    assert time.monotonic() - began < key_sets.TIMEOUT_S + 10
+    assert time.monotonic() - began < token_issuer.TIMEOUT_S + 10
     assert server.asked == asked + (way != "away")
     token = GOOD.token()
     assert outcome(issuer, token) == "blue"
-    clock.now += key_sets.MAX_AGE_S
+    clock.now += token_issuer.MAX_AGE_S
     assert outcome(issuer, token) == "overloaded"
     if way != "away":
         monkeypatch.undo()
         clock = Clock(monkeypatch, clock.now)
         server.status, server.headers, server.drip, server.content = 200, {}, 0.0, good
-        clock.now += key_sets.MIN_INTERVAL_S
+        clock.now += token_issuer.MIN_INTERVAL_S
         assert outcome(issuer, token) == "blue"
 
 
 def test_keys_are_fetched_again_by_themselves(
     server: IssuerServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_sets, "LOOK_S", 0.01)
+    monkeypatch.setattr(token_issuer, "LOOK_S", 0.01)
     store = KeyStore(server.url)
 
     async def becomes(expected: int) -> None:
@@ -431,7 +430,7 @@ def test_a_file_of_keys_is_read_again_and_kept_where_it_is_bad(tmp_path: Path) -
         following = asyncio.create_task(store.follow())
         for content, good, bad in ((key_set(new), new, GOOD), (b"nonsense", new, GOOD), (key_set(GOOD), GOOD, new)):
             file.write_bytes(content)
-            await asyncio.sleep(1.5 * key_sets.LOOK_S)
+            await asyncio.sleep(1.5 * token_issuer.LOOK_S)
             assert issuer.verify(good.token()).tenant == "blue"
             with pytest.raises(ProblemException, match="unauthorised"):
                 issuer.verify(bad.token())
@@ -453,13 +452,13 @@ def test_which_keys_of_a_set_are_used() -> None:
         *("text", None, 3),
     ]
     listed = json.dumps({"keys": [*others, GOOD.public, nameless.public]}).encode()
-    assert parse(listed).keys() == {("rs256", "RS256"), (None, "RS256"), (None, "EdDSA")}
+    assert parse_key_set(listed).keys() == {("rs256", "RS256"), (None, "RS256"), (None, "EdDSA")}
     with pytest.raises(KeySetError, match="no public key"):
-        parse(json.dumps({"keys": others}).encode())
-    two = parse(key_set(GOOD, STRANGER, SigningKey("second")))
+        parse_key_set(json.dumps({"keys": others}).encode())
+    two = parse_key_set(key_set(GOOD, STRANGER, SigningKey("second")))
     assert (None, "RS256") not in two  # which of them is meant?
     with pytest.raises(KeySetError, match="100 keys"):
-        parse(json.dumps({"keys": [GOOD.public] * 101}).encode())
+        parse_key_set(json.dumps({"keys": [GOOD.public] * 101}).encode())
 
 
 def test_claims_are_where_the_operator_says(tmp_path: Path) -> None:
@@ -515,7 +514,7 @@ class _Store(KeyStore):
     def __init__(self) -> None:
         super().__init__("https://identity.example/keys")
         self._succeeded = float("inf")
-        self._take(parse(key_set(*KEYS.values())))
+        self._take(parse_key_set(key_set(*KEYS.values())))
 
 
 _STORE = _Store()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp
 
+    from kuayu.service.access import AuditLog
     from kuayu.service.account_store import AccountFile
-    from kuayu.service.audit import AuditLog
     from kuayu.service.edge import Edge
     from kuayu.service.token_issuer import TokenIssuer
 
@@ -273,9 +273,8 @@ def serve(
     from kuayu.service.app import create_app
     from kuayu.service.auth import TokenFile
     from kuayu.service.edge import Edge
-    from kuayu.service.operator_file import OperatorFileError
     from kuayu.service.scraper import AllowList
-    from kuayu.service.settings import Settings
+    from kuayu.service.settings import OperatorFileError, Settings
     from kuayu.service.storage.database import DatabaseError, open_database
     from kuayu.service.storage.resources import Quota
 
@@ -341,7 +340,7 @@ def serve(
 
 def _account_file(path: Path) -> "AccountFile":
     from kuayu.service.account_store import AccountFile
-    from kuayu.service.operator_file import OperatorFileError
+    from kuayu.service.settings import OperatorFileError
 
     try:
         return AccountFile(path)
@@ -359,8 +358,7 @@ def _token_issuer(
     if not (name and audience) or keys == "":
         hint = "give --jwt-issuer and --jwt-audience, and --jwt-keys where the issuer has no OpenID metadata"
         _fail("tokens of an issuer need its name and an audience", hint)
-    from kuayu.service.key_sets import KeySetError, KeyStore
-    from kuayu.service.token_issuer import TokenIssuer, read_claims
+    from kuayu.service.token_issuer import KeySetError, KeyStore, TokenIssuer, read_claims
 
     try:
         return TokenIssuer(name, audience, KeyStore(keys, name), read_claims(claims), leeway)
@@ -372,7 +370,7 @@ def _token_issuer(
 
 
 def _open_audit_log(place: str) -> "AuditLog":
-    from kuayu.service.audit import AuditLog
+    from kuayu.service.access import AuditLog
 
     try:
         return AuditLog(place)

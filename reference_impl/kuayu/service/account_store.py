@@ -7,7 +7,7 @@
    sums are counted to the instant of that with the one from before.
 3. Weights and quotas are set by the operator, in a file with an account in each line: ``ACCOUNT`` or
    ``TENANT/ACCOUNT``, then ``weight=W`` and ``quota=HOURS`` as may be. It is read again when it changes
-   (:mod:`kuayu.service.operator_file`). Weights of one and no quotas hold where nothing is said.
+   (:mod:`kuayu.service.settings`). Weights of one and no quotas hold where nothing is said.
 """
 
 import math
@@ -23,8 +23,7 @@ from typing_extensions import override
 from kuayu.jobs.fair_share import DEFAULT_WEIGHT, HALF_LIFE_SECONDS, account_of, accrued, decayed
 from kuayu.service.auth import IDENTIFIER
 from kuayu.service.job_rules import JobStanding
-from kuayu.service.operator_file import OperatorFile
-from kuayu.service.settings import SOLE_TENANT
+from kuayu.service.settings import SOLE_TENANT, OperatorFile
 from kuayu.service.storage.resources import NAME, OWNER
 from kuayu.service.storage.tables import account, meta
 from kuayu.service.storage.writer import Outcome, Transaction

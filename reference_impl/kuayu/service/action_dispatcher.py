@@ -22,7 +22,7 @@ from kuayu.service.allocation_commands import TakeResult
 from kuayu.service.allocation_rules import Result
 from kuayu.service.allocation_store import Follower, Leases
 from kuayu.service.concurrency import Notifier, Threads
-from kuayu.service.fault_commands import TakeResponseResult
+from kuayu.service.fault_store import TakeResponseResult
 from kuayu.service.job_commands import TakeRunAnswer
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException

@@ -3,7 +3,7 @@
 1. A file of tokens holds one in each line: ``TENANT=TOKEN``, or ``TENANT=sha256:HEX`` with the SHA-256 of the token, so
    that who reads the file has none; then, as may be, ``role=ROLE``, ``domain=DOMAIN`` (of the role domain alone),
    ``account=ACCOUNT`` (of the role tenant alone, once for each that it is bound to), ``name=NAME`` (what the audit log
-   calls it) and ``expires=INSTANT``. It is read again when it changes (:mod:`kuayu.service.operator_file`). Tokens are
+   calls it) and ``expires=INSTANT``. It is read again when it changes (:mod:`kuayu.service.settings`). Tokens are
    random, so that a fast hash is enough (NIST SP 800-63B, 5.1.2.2: of look-up secrets with 112 bits or more).
 2. Whom a request speaks for. A bearer token is looked for among those of the operator first; one that is not there and
    has the form of a JSON Web Token is the issuer's affair, where there is one (:mod:`kuayu.service.token_issuer`). What
@@ -24,9 +24,8 @@ from pathlib import Path
 from fastapi import Request
 from typing_extensions import override
 
-from kuayu.service.operator_file import OperatorFile
 from kuayu.service.problems import Place, ProblemException
-from kuayu.service.settings import SOLE_TENANT, Settings
+from kuayu.service.settings import SOLE_TENANT, OperatorFile, Settings
 
 HASHED = re.compile(r"sha256:[0-9a-f]{64}")
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -12,7 +12,7 @@
    :mod:`kuayu.resilience.adjustment_planner`.
 8. A pass of the control loop, from the bytes of a snapshot to the steps that follow.
 9. What the schema has judged stays what JSON made of it, and no objects are made; the processes of
-   :mod:`kuayu.service.worker_pool` run all of it.
+   :mod:`kuayu.service.concurrency` run all of it.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from pydantic import ValidationError
 from kuayu.jobs.decisions import PassResult, decide
 from kuayu.jobs.federation import FederationSnapshot
 from kuayu.refusals import Refusal, UnknownName
-from kuayu.service import bodies, instants
+from kuayu.service import instants, requests
 from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_references
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
@@ -76,7 +76,7 @@ def answered(
     """What is made of a request that has the form of a class, and what of it is counted."""
 
     def decide() -> Decided:
-        report = answer(bodies.parse(body, class_name))
+        report = answer(requests.parse(body, class_name))
         return Decided(200, orjson.dumps(report), count(report))
 
     return or_problem(decide)
@@ -185,7 +185,7 @@ def _read(body: bytes, model: type[RequestT]) -> RequestT:
     Raises:
         ProblemException: malformed-json or invalid-body.
     """
-    bodies.parse(body, model.__name__)
+    requests.parse(body, model.__name__)
     try:
         return model.model_validate_json(body)
     except ValidationError as error:  # the form of an instant is right but there is no such day
@@ -242,7 +242,7 @@ def demand_trainings(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.demand import demand_report
 
-        request = bodies.parse(body, "TrainingDemandRequest")
+        request = requests.parse(body, "TrainingDemandRequest")
         phases = sum(len(case.get("phases", ())) for case in request["cases"])
         _check_trainings(request, len(request["cases"]) + phases)
         report = demand_report.demand(request)
@@ -260,7 +260,7 @@ def rank_layouts(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.demand import search
 
-        request = bodies.parse(body, "LayoutRequest")
+        request = requests.parse(body, "LayoutRequest")
         _check_trainings(request, 1)
         return Decided(200, orjson.dumps(search.rank(request)))
 
@@ -273,7 +273,7 @@ def size_tasks(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.demand import sizing
 
-        request = bodies.parse(body, "SizingRequest")
+        request = requests.parse(body, "SizingRequest")
         check(len({entry["kind"] for entry in request["history"]}), MAX_KINDS, "kinds of tasks in the history", "kinds")
         report = sizing.size(request)
         counted: Counter[tuple[str, ...]] = Counter(
@@ -418,7 +418,7 @@ def _forecast_answered(
     count: Callable[[Any], Counter[tuple[str, ...]]] = lambda _: Counter(),
 ) -> Decided:
     def decide() -> Decided:
-        request = bodies.parse(body, class_name)
+        request = requests.parse(body, class_name)
         check_instants(_instants(request))
         check(_periods(request), MAX_PERIODS, "periods of jobs", "jobs or periods")
         report = answer(request)

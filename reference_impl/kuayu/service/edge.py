@@ -26,8 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from kuayu.service.access import Gate
-from kuayu.service.audit import Watch
+from kuayu.service.access import Gate, Watch
 from kuayu.service.concurrency import Lane
 from kuayu.service.problems import MEDIA_TYPE, ProblemException
 from kuayu.service.settings import Settings

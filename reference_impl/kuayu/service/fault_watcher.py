@@ -22,15 +22,13 @@ from typing import TYPE_CHECKING
 from kuayu.resilience.faults import Change, IdentityConflict, Watch
 from kuayu.service import instants
 from kuayu.service.concurrency import GuardedLoop, Notifier
-from kuayu.service.fault_commands import FaultChanges, NoteHeartbeats, RecordFaults
-from kuayu.service.fault_store import FaultRecord, FaultStore, subject_of
-from kuayu.service.kinds import NODE, Body
+from kuayu.service.fault_store import FaultChanges, FaultRecord, FaultStore, NoteHeartbeats, RecordFaults, subject_of
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.queries import Store
-from kuayu.service.storage.resources import SubjectKey
+from kuayu.service.storage.resources import NODE, Body, SubjectKey
 from kuayu.service.storage.writer import Writer
 from kuayu.service.streams import Hub
 from kuayu_schemas.models import FaultState

@@ -16,7 +16,7 @@
       :data:`GAP_SECONDS` and :data:`MAX_GAP_SECONDS`: what happens meanwhile is decided on together, and others can
       compute.
    3. *Leader.* There is one loop for a database, since there is one service: whoever else opens it is refused, by a
-      lock on the file of SQLite, or by the session that holds PostgreSQL (:mod:`kuayu.service.storage.availability`).
+      lock on the file of SQLite, or by the session that holds PostgreSQL (:mod:`kuayu.service.storage.database`).
    4. *Failures.* A pass that fails is made again, later and later up to :data:`MAX_PAUSE_SECONDS`; other tenants do
       not wait for it. A step that cannot be carried out any more, as its job was called off meanwhile, changes
       nothing.
@@ -47,16 +47,18 @@ from kuayu.service.allocation_commands import AllocationCoordinator
 from kuayu.service.allocation_rules import FINISHED
 from kuayu.service.allocation_store import AllocationChange, Change
 from kuayu.service.computations import JOB_DECISION, run_pass
-from kuayu.service.concurrency import Notifier, Threads
+from kuayu.service.concurrency import Notifier, Threads, WorkerPool
 from kuayu.service.instants import Deadlines
 from kuayu.service.job_commands import (
     AlterJob,
     KeepDecisions,
     KeepLines,
+    KeepLoad,
     PlaceJob,
     Placement,
     ResumeStarts,
     Rule,
+    Serve,
     StoredJob,
     SubmitJob,
     TakeReport,
@@ -65,16 +67,13 @@ from kuayu.service.job_commands import (
 from kuayu.service.job_rules import ENDED, Json
 from kuayu.service.job_snapshot import ActiveJobs, PassInput, SnapshotReader
 from kuayu.service.job_store import JobChange, JobRecord, JobStore, Log
-from kuayu.service.kinds import Body
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException, not_found
-from kuayu.service.serving import KeepLoad, Serve
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
-from kuayu.service.storage.resources import SubjectKey
+from kuayu.service.storage.resources import Body, SubjectKey
 from kuayu.service.storage.writer import Writer
 from kuayu.service.streams import Hub
-from kuayu.service.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

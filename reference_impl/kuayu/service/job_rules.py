@@ -239,7 +239,7 @@ class JobStanding:
         withdrawing: Whether its allocation is to be let go.
         resize: Class JobResize, from when it was decided until an attempt has its devices; None otherwise.
         beneficiary: Job that it makes room for, from when it was stopped for that until it is placed anew; None else.
-        serving: Of a serving job what :mod:`kuayu.service.serving` keeps with it; None of others.
+        serving: Of a serving job what :mod:`kuayu.service.job_commands` keeps with it; None of others.
         runs: Runs of the attempt that is under way, in the order of ranks; none unless its allocation was committed.
     """
 

@@ -39,13 +39,12 @@ from kuayu.service.account_store import NO_RULE, AccountFile, account_to_wire
 from kuayu.service.allocation_rules import FINISHED, placements
 from kuayu.service.allocation_store import ALLOCATIONS
 from kuayu.service.fault_store import FAULTS
+from kuayu.service.job_commands import serving_load, serving_memory
 from kuayu.service.job_rules import ENDED
 from kuayu.service.job_store import JOBS, JobRecord, record_of, versions
-from kuayu.service.kinds import DOMAIN, LINK, NODE
-from kuayu.service.serving import kept_of, loads
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.queries import ObservedValue, Store
-from kuayu.service.storage.resources import DEVICE, Catalogue, Revision
+from kuayu.service.storage.resources import DEVICE, DOMAIN, LINK, NODE, Catalogue, Revision
 from kuayu.service.storage.tables import allocation, fault, job, resource, response, tenant
 from kuayu.service.tenant_graphs import Graphs
 from kuayu_schemas.models import ActionKind, HealthState, JobState
@@ -162,8 +161,8 @@ class ActiveJobs:
         return [self._serving_view(connection, owner, record, now) for _, record in sorted(self._serving.items())]
 
     def _serving_view(self, connection: Connection, owner: str, record: JobRecord, now: int) -> Json:
-        history, last = loads(connection, owner, record.standing.spec, now)
-        memory, ended = kept_of(record.standing), self._replica_ended.get(record.name)
+        history, last = serving_load(connection, owner, record.standing.spec, now)
+        memory, ended = serving_memory(record.standing), self._replica_ended.get(record.name)
         return {
             "job": self.wire(record),
             "loads": history,

@@ -23,8 +23,8 @@ from kuayu.service import allocation_store as allocations
 from kuayu.service.allocation_rules import FINISHED, AllocationStanding
 from kuayu.service.allocation_store import Change, Follower
 from kuayu.service.job_rules import WAITING, AllocationView, JobStanding, Json, Order, Run, Transition, Verdict
-from kuayu.service.parameters import Cursors
 from kuayu.service.problems import ProblemException
+from kuayu.service.requests import Cursors
 from kuayu.service.storage import resources
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import NAME, OWNER, Listing, Retention, Revision, Versions

@@ -31,8 +31,7 @@ from kuayu.service.fault_store import FAULT_RETENTION
 from kuayu.service.job_store import JOB_RETENTION
 from kuayu.service.settings import Settings
 from kuayu.service.storage import queries, resources
-from kuayu.service.storage.availability import DoubtError
-from kuayu.service.storage.database import Database
+from kuayu.service.storage.database import Database, DoubtError
 from kuayu.service.storage.rollup import ROLLUP_MARGIN_MILLISECONDS, Advance, Frontier, frontier, next_advance
 from kuayu.service.storage.tables import SCALAR_MEASURES, answer, rollup, sample, subject, tenant
 from kuayu.service.storage.writer import Command, Outcome, Transaction, Writer

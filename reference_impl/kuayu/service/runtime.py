@@ -21,25 +21,21 @@ from kuayu.perception.collection import CollectionMap, UnknownExporterError
 from kuayu.service import access, computations, instants, scheduling
 from kuayu.service.action_dispatcher import ActionDispatcher, DomainReachability
 from kuayu.service.allocation_commands import AllocationCoordinator
-from kuayu.service.concurrency import Notifier, Threads
+from kuayu.service.concurrency import Notifier, Threads, WorkerPool
 from kuayu.service.fault_watcher import Watcher
-from kuayu.service.ingest import Reception
+from kuayu.service.ingest import ConflictFeed, Feed, Reception, StorePage
 from kuayu.service.job_loop import JobCoordinator, JobLoop
 from kuayu.service.job_snapshot import SnapshotReader
-from kuayu.service.kinds import SCRAPE_TARGET
 from kuayu.service.maintenance import Maintenance, Prober
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import Place, ProblemException
 from kuayu.service.scraper import Scraper, Target, Warnings
 from kuayu.service.settings import Settings
-from kuayu.service.storage.availability import Doubt
-from kuayu.service.storage.database import Database, DatabaseError, open_database
+from kuayu.service.storage.database import Database, DatabaseError, Doubt, open_database
 from kuayu.service.storage.queries import Store
-from kuayu.service.storage.resources import Catalogue, ResourceRecord, Scope
-from kuayu.service.storage.sample_commands import ConflictFeed, Feed, StorePage
+from kuayu.service.storage.resources import SCRAPE_TARGET, Catalogue, ResourceRecord, Scope
 from kuayu.service.storage.writer import Answer, Command, Key, Once, Writer
 from kuayu.service.tenant_graphs import Graphs
-from kuayu.service.worker_pool import WorkerPool
 from kuayu_schemas import registers
 
 logger = logging.getLogger(__name__)

@@ -1,27 +1,238 @@
 """Placements, Pareto fronts, allocation plans and routes, from the bytes of a request to those of its answer.
 
-Workers run this. A state holds thousands of jobs, so it stays what JSON made of it: the schema has judged it, and no
-objects are made.
+1. Workers run this. A state holds thousands of jobs, so it stays what JSON made of it: the schema has judged it, and
+   no objects are made.
+2. States that patches can start from are those that were sent last, tenant by tenant, in bounded memory. A worker holds
+   them, and forgets them when it ends; who sends a patch then gets unknown-base and sends the whole state.
+3. A state that is sent as a patch is judged as the whole state would be. What the patch did not touch has been judged
+   with its base, so that the schema looks at the rest; where that breaks it, the whole state is judged anew, which says
+   where and how.
 """
 
-from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import orjson
 
-from kuayu.service import bodies, patching
-from kuayu.service.bases import Base, Bases
+from kuayu import json_patch
+from kuayu.scheduling.state_digest import STAYING, CanonicalState, grouped
+from kuayu.service import requests
 from kuayu.service.computations import Decided, check, check_instants, or_problem
-from kuayu.service.problems import ProblemException
+from kuayu.service.problems import Place, ProblemException, invalid_body
+from kuayu.service.requests import MAX_DEPTH
 from kuayu_schemas import schema
 
 if TYPE_CHECKING:
     from kuayu.scheduling import typed
+    from kuayu.scheduling.parse import ParsedJobs
     from kuayu.scheduling.policy_network import PolicyNetwork
     from kuayu_schemas import documents
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A state that was answered.
+
+    Attributes:
+        canonical: The state, and its canonical JSON in parts.
+        parsed: What was read of its jobs.
+    """
+
+    canonical: "CanonicalState"
+    parsed: "ParsedJobs"
+
+
+class Bases:
+    """Bases by tenant and digest.
+
+    Where there is no more room, the tenant with most bytes loses the base that it has not used for longest.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, OrderedDict[str, Base]] = {}
+        self._sizes: dict[str, int] = {}
+
+    def get(self, tenant: str, digest: str) -> Base | None:
+        """A base of a tenant; None where it is not held."""
+        held = self._held.get(tenant)
+        if held is None or digest not in held:
+            return None
+        held.move_to_end(digest)
+        return held[digest]
+
+    def hold(self, tenant: str, base: Base, room: int) -> None:
+        """Hold a base of a tenant.
+
+        Args:
+            tenant: Whose it is.
+            base: The base; one that is larger than all the room is not held.
+            room: Bytes of canonical JSON that all bases of all tenants may have together.
+        """
+        digest, size = base.canonical.digest, base.canonical.size
+        if size > room:
+            return
+        held = self._held.setdefault(tenant, OrderedDict())
+        if digest in held:
+            held.move_to_end(digest)
+            return
+        held[digest] = base
+        self._sizes[tenant] = self._sizes.get(tenant, 0) + size
+        while sum(self._sizes.values()) > room:
+            self._forget_one()
+
+    def _forget_one(self) -> None:
+        tenant = max(self._sizes, key=self._sizes.__getitem__)
+        _, base = self._held[tenant].popitem(last=False)
+        self._sizes[tenant] -= base.canonical.size
+        if not self._held[tenant]:
+            del self._held[tenant], self._sizes[tenant]
+
+
+LABEL = "x-label-zh"
+
+Queue = Literal["waiting", "running"]
+"""Member of a state that holds jobs."""
+
+
+def whole(request: "documents.PlacementRequest") -> CanonicalState:
+    """The state of a request that states its digest.
+
+    Args:
+        request: A valid one with a state and a digest.
+
+    Raises:
+        ProblemException: invalid-body, where that is another state's.
+    """
+    canonical = CanonicalState(request["state"])
+    found = _digest(canonical, "/state")
+    if found != request["digest"]:
+        raise invalid_body(Place(f"the state has the digest {found}; send that, or none", "/digest"))
+    return canonical
+
+
+def patched(bases: Bases, tenant: str, request: "documents.PlacementRequest", most: int) -> tuple[Base, CanonicalState]:
+    """What the patch of a request leads from and to.
+
+    Args:
+        bases: What it may start from.
+        tenant: Who sends it.
+        request: A valid one with a patch.
+        most: Bytes of the largest state.
+
+    Returns:
+        The base, and the state as valid as if it had been sent whole.
+
+    Raises:
+        ProblemException: unknown-base, or invalid-body where the patch cannot be applied, does not lead to the stated
+            digest, or leads to a state that is not valid; payload-too-large.
+    """
+    patch = request["patch"]
+    base = bases.get(tenant, patch["base"])
+    if base is None:
+        detail = f"no state of the digest {patch['base']} is held; send the whole state"
+        raise ProblemException("unknown-base", detail, [Place(detail, "/patch/base")])
+    try:
+        # of a whole request the state is the second level
+        state = json_patch.apply(base.canonical.state, patch["operations"], MAX_DEPTH - 1)
+    except json_patch.PatchError as error:
+        raise invalid_body(Place(error.detail, f"/patch/operations/{error.position}")) from error
+    canonical = CanonicalState(state, base.canonical) if _is_valid(state, base.canonical) else None
+    found = _digest(canonical or state, "/patch/operations")
+    if found != patch["result"]:
+        detail = f"the patch leads to {found} and not to what it states; make it anew, or send the whole state"
+        raise invalid_body(Place(detail, "/patch/result"))
+    if canonical is None:
+        errors = schema.errors("PlacementRequest", with_state(request, state))
+        raise invalid_body(*(Place(error.detail, error.pointer) for error in errors))
+    if canonical.size > most:
+        raise ProblemException("payload-too-large", f"the state that the patch leads to is larger than {most} bytes")
+    return base, canonical
+
+
+def with_state(request: "documents.PlacementRequest", state: Any) -> "documents.PlacementRequest":
+    """The request that brings a state in place of the patch that leads to it; as valid as the state is."""
+    others = {name: value for name, value in request.items() if name != "patch"}
+    return cast("documents.PlacementRequest", others | {"state": state})
+
+
+def _digest(state: Any, pointer: str) -> str:
+    """Digest of a state, or of what is none.
+
+    Raises:
+        ProblemException: invalid-body, where it has none.
+    """
+    try:
+        return state.digest if isinstance(state, CanonicalState) else schema.digest(state)
+    except schema.NotCanonicalError as error:
+        raise invalid_body(Place(str(error), pointer)) from error
+
+
+def _is_valid(state: Any, base: CanonicalState) -> bool:
+    """Whether a state is valid that was made of a valid one by a patch.
+
+    The class of states judges jobs one by one, and the class of running jobs its members each by itself; so what is the
+    very same object as in the base need not be looked at again, and the rest of running jobs is judged by columns.
+    """
+    if not isinstance(state, dict):
+        return False
+    queues: dict[Queue, list[Any]] = {}
+    for queue, most in _longest().items():
+        entries = state.get(queue)
+        if not isinstance(entries, list) or len(entries) > most:
+            return False
+        seen = {id(entry) for entry in base.state[queue]}
+        queues[queue] = [entry for entry in entries if id(entry) not in seen]
+    judged = base.parts
+    moved: list[dict[str, object]] = []
+    others: list[Any] = []
+    for entry in queues["running"]:
+        (moved if _stays(entry, judged) else others).append(entry)
+    queues["running"] = others
+    return schema.is_valid("SchedulingState", state | queues) and _have_valid_members(moved)
+
+
+def _stays(entry: Any, judged: Mapping[int, Any]) -> bool:
+    """Whether a running job has the very same specification and placement as before."""
+    return isinstance(entry, dict) and id(entry.get("spec")) in judged and id(entry.get("placement")) in judged
+
+
+def _have_valid_members(entries: Sequence[Mapping[str, object]]) -> bool:
+    """Whether running jobs are valid whose specifications and placements are."""
+    known, required = _members()
+    for names, indices in grouped(entries).items():
+        if not required <= set(names) <= known:
+            return False
+        for name in set(names).difference(STAYING):
+            if not schema.are_valid("RunningJob", name, [entries[index][name] for index in indices]):
+                return False
+    return True
+
+
+@cache
+def _longest() -> dict[Queue, int]:
+    """How many jobs may stand in each queue."""
+    members = schema.document()["$defs"]["SchedulingState"]["properties"]
+    return {"waiting": members["waiting"]["maxItems"], "running": members["running"]["maxItems"]}
+
+
+@cache
+def _members() -> tuple[AbstractSet[str], AbstractSet[str]]:
+    """Names of the members that a running job may have, and of those that it has to have.
+
+    Raises:
+        LookupError: The schema has come to judge running jobs by something that this module does not know.
+    """
+    judging = schema.document()["$defs"]["RunningJob"]
+    unknown = judging.keys() - {"type", "title", "description", "properties", "required", "additionalProperties", LABEL}
+    if unknown or judging["additionalProperties"] is not False:
+        raise LookupError(f"running jobs are judged by {', '.join(unknown) or 'open members'}")
+    return judging["properties"].keys(), frozenset(judging["required"])
+
 
 MOST_WAYS = 5_000_000
 """Most jobs × pools of a placement or a plan; each is looked at, alone and with others."""
@@ -100,11 +311,11 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
         request: documents.PlacementRequest = _read(body, "PlacementRequest")
         base, canonical = None, None
         if "patch" in request:
-            base, canonical = patching.patched(_bases, tenant, request, most)
-            request = patching.with_state(request, canonical.state)
+            base, canonical = patched(_bases, tenant, request, most)
+            request = with_state(request, canonical.state)
             _check_instants_of(canonical.state, base.canonical.parts)
         elif "digest" in request:
-            canonical = patching.whole(request)
+            canonical = whole(request)
         _check_state(request["state"])
         parsed = parse.parse_jobs(request["state"], base.parsed if base else None)
         report = placement.place(request, parsed=parsed, network=network)
@@ -121,8 +332,8 @@ def _placed(body: bytes, tenant: str, network: "PolicyNetwork | None") -> "docum
     from kuayu.scheduling import place as placement
 
     try:
-        bodies.check_values(body)
-    except bodies.TooManyValuesError:
+        requests.check_values(body)
+    except requests.TooManyValuesError:
         return None
     before = _caches().of(tenant)
     if before.parsed is not None and before.parsed.specs.stale:
@@ -200,7 +411,7 @@ def _read(body: bytes, class_name: str) -> Any:
     Raises:
         ProblemException: malformed-json or invalid-body.
     """
-    request = bodies.parse(body, class_name)
+    request = requests.parse(body, class_name)
     if "state" in request:
         _check_instants_of(request["state"])
     return request
@@ -244,13 +455,13 @@ def _instants(state: "documents.SchedulingState") -> Iterator[tuple[str, str]]:
     queues = {"waiting": state["waiting"], "running": state["running"]}
     for queue, jobs in queues.items():
         for position, job in enumerate(jobs):
-            place = f"/state/{queue}/{position}"
+            pointer = f"/state/{queue}/{position}"
             spec = job["spec"]
-            yield f"{place}/spec/submitted_at", spec["submitted_at"]
+            yield f"{pointer}/spec/submitted_at", spec["submitted_at"]
             if "deadline" in spec:
-                yield f"{place}/spec/deadline", spec["deadline"]
+                yield f"{pointer}/spec/deadline", spec["deadline"]
             if "ready_at" in job:
-                yield f"{place}/ready_at", job["ready_at"]
+                yield f"{pointer}/ready_at", job["ready_at"]
 
 
 def _check_state(state: "documents.SchedulingState") -> None:

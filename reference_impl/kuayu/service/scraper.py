@@ -20,7 +20,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kuayu.service import bodies, instants
+from kuayu.service import instants, requests
 from kuayu.service.concurrency import Lane
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
@@ -333,11 +333,11 @@ class Scraper:
         try:
             if response.status_code != HTTPStatus.OK:
                 raise ScrapeError(f"the exporter answered {response.status_code}")
-            page = bodies.Page(response.headers.get("content-encoding", ""), self._settings.max_body)
+            page = requests.Page(response.headers.get("content-encoding", ""), self._settings.max_body)
             async for chunk in response.aiter_raw():
                 page.add(chunk)
             body = page.whole()
-        except bodies.UnpackingError as error:
+        except requests.UnpackingError as error:
             raise ScrapeError(str(error)) from error
         return body.decode("utf-8")
 

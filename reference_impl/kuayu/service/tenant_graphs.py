@@ -42,7 +42,7 @@ from kuayu.perception.graph import (
 from kuayu.perception.identifiers import tier_of
 from kuayu.perception.links import Path, estimate
 from kuayu.perception.recognition import REASONS, SIGNALS, Recogniser, Recognition, Telemetry
-from kuayu.service import instants, kinds
+from kuayu.service import instants
 from kuayu.service.concurrency import GuardedLoop
 from kuayu.service.graph_rows import (
     COLUMNS,
@@ -56,14 +56,14 @@ from kuayu.service.graph_rows import (
     Rows,
     lifetimes,
 )
-from kuayu.service.kinds import COMPUTE_IDENTIFIER, LINK, NODE, Body
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException, not_found
 from kuayu.service.settings import Settings
 from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.queries import Store, newest_samples
-from kuayu.service.storage.resources import Catalogue, Revision, SubjectKey
+from kuayu.service.storage.resources import COMPUTE_IDENTIFIER, LINK, NODE, Body, Catalogue, Revision, SubjectKey
+from kuayu.service.storage.resources import DOMAIN as DOMAIN_RESOURCE
 from kuayu.service.streams import Hub, StreamStart, event
 
 MAX_BASE_SNAPSHOTS = 64
@@ -259,7 +259,7 @@ class TenantGraph:
             if kind == NODE.name:
                 self._forget(self._nodes.pop(name, None))
                 self._hierarchy.drop_node(name)
-            elif kind == kinds.DOMAIN.name:
+            elif kind == DOMAIN_RESOURCE.name:
                 self._domains.pop(name, None)
                 self._hierarchy.drop_domain(name)
             elif kind == LINK.name:
@@ -297,7 +297,7 @@ class TenantGraph:
                 self._publish(now, clock)
 
     def _put(self, kind: str, body: Body, numbers: Mapping[SubjectKey, int]) -> None:
-        if kind == kinds.DOMAIN.name:
+        if kind == DOMAIN_RESOURCE.name:
             self._arranged &= body["id"] in self._domains
             self._domains[body["id"]] = body
             self._hierarchy.put_domain(body["id"])
@@ -567,7 +567,7 @@ class Graphs:
     def _load(self) -> None:
         """Take in what is registered."""
         result: dict[str, list[tuple[str, Body]]] = {}
-        for kind in (kinds.DOMAIN, NODE, LINK, COMPUTE_IDENTIFIER):
+        for kind in (DOMAIN_RESOURCE, NODE, LINK, COMPUTE_IDENTIFIER):
             for tenant, record in self._store.records(kind):
                 result.setdefault(tenant, []).append((kind.name, record.body))
         for tenant, resources in result.items():

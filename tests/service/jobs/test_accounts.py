@@ -12,7 +12,7 @@ from service.jobs.test_loop import decision, job, state, submit
 from service.postgres_server import running as postgres_running
 
 from kuayu.service.account_store import AccountFile, AccountRule
-from kuayu.service.operator_file import OperatorFileError
+from kuayu.service.settings import OperatorFileError
 from kuayu_schemas import schema
 
 WEEK = 604_800.0

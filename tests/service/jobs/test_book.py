@@ -24,13 +24,12 @@ from kuayu.service.job_loop import JobCoordinator, JobLoop
 from kuayu.service.job_rules import JobStanding
 from kuayu.service.job_snapshot import MAX_ALIKE_JOBS, MAX_FRONT_JOBS, ActiveJobs, SnapshotReader
 from kuayu.service.job_store import JobRecord
-from kuayu.service.kinds import DOMAIN, NODE
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.queries import Store
-from kuayu.service.storage.resources import Catalogue, PutResource, Revision, Scope
+from kuayu.service.storage.resources import DOMAIN, NODE, Catalogue, PutResource, Revision, Scope
 from kuayu.service.storage.writer import Writer
 from kuayu.service.tenant_graphs import Graphs
 from kuayu_schemas.models import JobState

@@ -28,7 +28,7 @@ from kuayu.engine.agent.forwarder import Forwarder, Metrics, Upstream
 from kuayu.engine.agent.intake import Committer, Downsampler, SpoolWrite, digest, validate
 from kuayu.engine.agent.settings import AgentSettings
 from kuayu.engine.agent.spool import Spool
-from kuayu.service import auth, bodies, instants, parameters, problems
+from kuayu.service import auth, instants, problems, requests
 from kuayu.service.problems import ProblemException, invalid_parameter, not_found
 from kuayu.service.settings import Settings
 
@@ -208,8 +208,8 @@ class Agent:
         auth.identify(request, self.senders)
         for name in request.query_params:
             raise invalid_parameter(name, f"there is no parameter {name!r}")
-        key = parameters.idempotency_key(request)
-        body = await bodies.read(request, "application/json", self.settings.max_body)
+        key = requests.idempotency_key(request)
+        body = await requests.read(request, "application/json", self.settings.max_body)
         said = self.forwarder.greeting
         most = self.settings.max_batch if said is None else min(said.max_batch, self.settings.max_batch)
         retention = round(self.settings.retention * 1000) if said is None else said.retention

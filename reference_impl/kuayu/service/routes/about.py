@@ -8,9 +8,9 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from kuayu import __version__
 from kuayu.service import access, instants, openapi
-from kuayu.service.parameters import NoQuery
 from kuayu.service.problems import not_found
-from kuayu.service.routes.responses import json_answer
+from kuayu.service.requests import NoQuery
+from kuayu.service.routes import json_answer
 from kuayu.service.runtime import runtime_of, tenant_of
 from kuayu_schemas import registers
 from kuayu_schemas.models import Feature, Profile

@@ -8,11 +8,10 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from kuayu.service import bodies, fault_commands, instants, openapi, parameters
-from kuayu.service.bodies import ItemForm
-from kuayu.service.fault_commands import Intake
-from kuayu.service.parameters import NoQuery, PageQuery
-from kuayu.service.routes.responses import json_answer, read_page
+from kuayu.service import fault_store, instants, openapi, requests
+from kuayu.service.fault_store import Intake
+from kuayu.service.requests import ItemForm, NoQuery, PageQuery
+from kuayu.service.routes import json_answer, read_page
 from kuayu.service.routes.telemetry import LARGE_BODY, MAX_ITEMS_ANSWERED_INLINE
 from kuayu.service.runtime import runtime_of, tenant_of
 from kuayu_schemas.models import FaultState, Identifier
@@ -42,7 +41,7 @@ class FaultPageQuery(PageQuery):
 )
 async def post_heartbeats(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Signs of life of registered nodes, in any order; a repetition is none."""
-    return await _take(request, fault_commands.BEATS, runtime_of(request).watcher.hear)
+    return await _take(request, fault_store.BEATS, runtime_of(request).watcher.hear)
 
 
 @router.post(
@@ -58,13 +57,13 @@ async def post_heartbeats(request: Request, _: Annotated[NoQuery, Query()]) -> R
 )
 async def post_log_lines(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Lines of registered nodes, in the order of each log."""
-    return await _take(request, fault_commands.LINES, runtime_of(request).watcher.read)
+    return await _take(request, fault_store.LINES, runtime_of(request).watcher.read)
 
 
 async def _take(request: Request, form: ItemForm, watch: Callable[[str, Sequence[Any]], Awaitable[None]]) -> Response:
     """Take the good items of a batch, and name the others."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    body = await bodies.read(request, "application/json", runtime.settings.max_body)
+    body = await requests.read(request, "application/json", runtime.settings.max_body)
     registered = runtime.watcher.registry.domains(tenant)
     take = partial(_taken, body, form, runtime.settings.max_batch, registered, instants.now())
     small = len(body) < LARGE_BODY and body.count(b"{") <= MAX_ITEMS_ANSWERED_INLINE
@@ -79,7 +78,7 @@ def _taken(
     body: bytes, form: ItemForm, max_batch: int, registered: Mapping[str, str], received: int
 ) -> tuple[Intake, bytes]:
     """What can be taken of a batch, and the answer."""
-    taken = fault_commands.read_batch(body, form, max_batch, registered, received)
+    taken = fault_store.read_batch(body, form, max_batch, registered, received)
     return taken, taken.result()
 
 
@@ -116,5 +115,5 @@ async def list_faults(request: Request, query: Annotated[FaultPageQuery, Query()
 async def follow_faults(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Changes after the event that Last-Event-ID names, or from now on."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    join = partial(runtime.watcher.store.join, tenant, parameters.last_event(request))
+    join = partial(runtime.watcher.store.join, tenant, requests.last_event(request))
     return await runtime.watcher.hub.follow(tenant, None, join, runtime.urgent)

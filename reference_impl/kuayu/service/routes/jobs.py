@@ -14,22 +14,13 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from kuayu.service import (
-    access,
-    allocation_commands,
-    bodies,
-    concurrency,
-    job_commands,
-    openapi,
-    parameters,
-    serving,
-)
+from kuayu.service import access, allocation_commands, concurrency, job_commands, openapi, requests
 from kuayu.service.allocation_rules import Result
 from kuayu.service.allocation_store import AllocationRecord
 from kuayu.service.concurrency import Threads
-from kuayu.service.parameters import NoQuery, PageQuery
 from kuayu.service.problems import Place, invalid_body, invalid_parameter, not_found
-from kuayu.service.routes.responses import json_answer, read_page
+from kuayu.service.requests import NoQuery, PageQuery
+from kuayu.service.routes import json_answer, read_page
 from kuayu.service.runtime import runtime_of, tenant_of
 from kuayu_schemas.models import ActionOutcome, ActionPhase, Identifier
 
@@ -56,8 +47,8 @@ Name = Annotated[str, Path(alias="id")]
 async def put_allocation(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
     """All of it will be held, or nothing. An allocation is immutable: another body needs another name."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    raw = await bodies.read(request, "application/json", runtime.settings.max_body)
-    body: documents.Allocation = await bodies.parse_aside(raw, "Allocation", runtime.threads, tenant)
+    raw = await requests.read(request, "application/json", runtime.settings.max_body)
+    body: documents.Allocation = await requests.parse_aside(raw, "Allocation", runtime.threads, tenant)
     wrong = list(allocation_commands.of_allocation(body))
     if body["id"] != name:
         wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
@@ -168,8 +159,8 @@ class LogQuery(NoQuery):
 async def put_job(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
     """It will be placed, started, watched and, where it fails, started again. A job does not change afterwards."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    raw = await bodies.read(request, "application/json", runtime.settings.max_body)
-    body: dict[str, Any] = await bodies.parse_aside(raw, "JobRequest", runtime.threads, tenant)
+    raw = await requests.read(request, "application/json", runtime.settings.max_body)
+    body: dict[str, Any] = await requests.parse_aside(raw, "JobRequest", runtime.threads, tenant)
     wrong = list(job_commands.of_request(body))
     if body["id"] != name:
         wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
@@ -223,7 +214,7 @@ async def list_accounts(request: Request, _: Annotated[NoQuery, Query()]) -> Res
 async def stream_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Changes after the event that Last-Event-ID names, or from now on."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    join = partial(runtime.jobs.store.join, tenant, parameters.last_event(request))
+    join = partial(runtime.jobs.store.join, tenant, requests.last_event(request))
     return await runtime.jobs.hub.follow(tenant, None, join, runtime.threads)
 
 
@@ -329,7 +320,7 @@ async def post_report(request: Request, _: Annotated[NoQuery, Query()]) -> Respo
 async def post_load(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Load and what is announced of it; replicas follow it. What is told of a job that has ended changes nothing."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    body = await _read(request, "JobLoad", serving.of_load, runtime.threads)
+    body = await _read(request, "JobLoad", job_commands.of_load, runtime.threads)
     record = await runtime.jobs.keep_load(tenant, body)
     return json_answer(record.to_wire())
 
@@ -367,8 +358,8 @@ async def _read(
     Raises:
         ProblemException: Whatever can be wrong with the body by itself.
     """
-    raw = await bodies.read(request, "application/json", runtime_of(request).settings.max_body)
-    body: dict[str, Any] = await bodies.parse_aside(raw, class_name, threads, tenant_of(request))
+    raw = await requests.read(request, "application/json", runtime_of(request).settings.max_body)
+    body: dict[str, Any] = await requests.parse_aside(raw, class_name, threads, tenant_of(request))
     result = list(wrong(body))
     if result:
         raise invalid_body(*result)
@@ -426,8 +417,8 @@ async def get_actions(request: Request, query: Annotated[ActionQuery, Query()]) 
 async def post_result(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """The first result of a step counts; a repetition changes nothing."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    raw = await bodies.read(request, "application/json", runtime.settings.max_body)
-    body: documents.ActionResult = await bodies.parse_aside(raw, "ActionResult", runtime.urgent, tenant)
+    raw = await requests.read(request, "application/json", runtime.settings.max_body)
+    body: documents.ActionResult = await requests.parse_aside(raw, "ActionResult", runtime.urgent, tenant)
     wrong = list(allocation_commands.of_result(body))
     if wrong:
         raise invalid_body(*wrong)

@@ -2,24 +2,28 @@
 
 1. An answer follows from what travels in the request; nothing is kept, so a request may be repeated freely.
 2. Each operation is a row of ``INDEX_COMPUTATIONS`` or ``COMPUTATIONS``, in the order of the OpenAPI document; a row
-   has all that the document says of it, and the function by which a worker answers it.
+   has all that the document says of it, and the function by which a worker answers it. Those on a scheduling state,
+   placements, Pareto fronts, allocation plans and routes, are written out.
 3. What may rest on documents that the service was sent before is answered by the tenant's own worker
-   (``decide_on_bases``); the routes that do so are in :mod:`kuayu.service.routes.placements`.
+   (``decide_on_bases``).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from time import monotonic
 from typing import Annotated, TypeVarTuple, Unpack
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from prometheus_client import Counter
 
-from kuayu.service import bodies, computations, concurrency, openapi
+from kuayu.scheduling import Scheduler
+from kuayu.service import computations, concurrency, openapi, requests, scheduling
 from kuayu.service.computations import Decided
 from kuayu.service.metrics import Metrics
-from kuayu.service.parameters import NoQuery
 from kuayu.service.problems import MEDIA_TYPE
+from kuayu.service.requests import NoQuery
 from kuayu.service.runtime import runtime_of, tenant_of
 from kuayu.service.settings import Settings
 
@@ -47,7 +51,7 @@ async def decide(
     """
     runtime = runtime_of(request)
     tenant = tenant_of(request)
-    body = await bodies.read(request, "application/json", runtime.settings.max_body)
+    body = await requests.read(request, "application/json", runtime.settings.max_body)
     workers = runtime.searches if search else runtime.decisions
     return await concurrency.while_wanted(request, workers.compute(operation, decide, body, *arguments, tenant=tenant))
 
@@ -72,7 +76,7 @@ async def decide_on_bases(
     """
     runtime = runtime_of(request)
     tenant = tenant_of(request)
-    body = await bodies.read(request, "application/json", runtime.settings.max_body)
+    body = await requests.read(request, "application/json", runtime.settings.max_body)
     workers = runtime.holders(tenant) if may_need_bases(body) else runtime.decisions
     room, most = runtime.settings.base_bytes, runtime.settings.max_body
     computed = workers.compute(operation, decide, body, tenant, room, most, tenant=tenant)
@@ -341,3 +345,85 @@ for _computation in INDEX_COMPUTATIONS:
     add_route(index_router, _computation)
 for _computation in COMPUTATIONS:
     add_route(router, _computation)
+
+
+placement_router = APIRouter()
+
+
+@placement_router.post(
+    "/v1/placements",
+    operation_id="placeJobs",
+    summary="What to do with the jobs of a state",
+    tags=["scheduling"],
+    responses={
+        200: openapi.answer("PlacementReport", "What is to be done, in this order."),
+        **openapi.problems(*openapi.BODY, "unknown-reference", "unknown-base"),
+    },
+    openapi_extra=openapi.body("PlacementRequest"),
+)
+async def place_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Where jobs run, and why where that is asked for; no devices are held, so a request may be repeated freely.
+
+    A state whose digest is stated may be held for a while, so that a patch can follow.
+    """
+    runtime = runtime_of(request)
+    metrics = runtime.metrics
+    place = partial(scheduling.place, learned=runtime.settings.scheduler is Scheduler.PPO)
+    decided = await decide_on_bases(request, "placeJobs", place, scheduling.may_need_bases)
+    for labels, number in decided.counted.items():
+        metrics.placements.labels(*labels).inc(number)
+    if decided.fallback:
+        metrics.placement_fallbacks.inc()
+    return answer(decided)
+
+
+@placement_router.post(
+    "/v1/pareto-fronts",
+    operation_id="findParetoFront",
+    summary="The best compromises between the period of jobs and the money for communication",
+    tags=["scheduling"],
+    responses={
+        200: openapi.answer("ParetoFront", "Schedules, from the quickest to the cheapest."),
+        **openapi.problems(*openapi.BODY, "unknown-reference"),
+    },
+    openapi_extra=openapi.body("ParetoRequest"),
+)
+async def find_front(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Schedules that no other beats in both ends; nothing is kept, so a request may be repeated freely.
+
+    Without a time limit the search takes up to some ten seconds; with one, what has been found by then is answered.
+    """
+    find_front = partial(scheduling.find_front, arrived=monotonic())
+    return answer(await decide(request, "findParetoFront", find_front, search=True))
+
+
+@placement_router.post(
+    "/v1/allocation-plans",
+    operation_id="planAllocation",
+    summary="How much of which capacity to use, and how to buy it",
+    tags=["scheduling"],
+    responses={
+        200: openapi.answer("AllocationPlan", "Capacity by domain, accelerator and way of buying."),
+        **openapi.problems(*openapi.BODY, "unknown-reference"),
+    },
+    openapi_extra=openapi.body("AllocationPlanRequest"),
+)
+async def plan_allocation(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """A plan over a horizon; nothing is kept, so a request may be repeated freely."""
+    return answer(await decide(request, "planAllocation", scheduling.plan_allocation, search=True))
+
+
+@placement_router.post(
+    "/v1/routes",
+    operation_id="findRoutes",
+    summary="Paths, and the places at their ends",
+    tags=["scheduling"],
+    responses={
+        200: openapi.answer("RoutePlan", "Paths in the order of the demands."),
+        **openapi.problems(*openapi.BODY, "unknown-reference"),
+    },
+    openapi_extra=openapi.body("RouteRequest"),
+)
+async def find_routes(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Paths for demands; nothing is kept, so a request may be repeated freely."""
+    return answer(await decide(request, "findRoutes", scheduling.find_routes))

@@ -11,13 +11,22 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from kuayu.perception.identifiers import UnknownIdentifierError, resolve
-from kuayu.service import bodies, openapi, parameters
-from kuayu.service.kinds import COMPUTE_IDENTIFIER, DOMAIN, LINK, NODE, Kind
-from kuayu.service.parameters import NodePageQuery, NoQuery, PageQuery
+from kuayu.service import openapi, requests
 from kuayu.service.problems import Place, invalid_body, not_found
-from kuayu.service.routes.responses import json_answer, read_listing
+from kuayu.service.requests import NodePageQuery, NoQuery, PageQuery
+from kuayu.service.routes import json_answer, read_listing
 from kuayu.service.runtime import runtime_of, tenant_of
-from kuayu.service.storage.resources import DeleteResource, PutResource, ResourceRecord, StoredResource
+from kuayu.service.storage.resources import (
+    COMPUTE_IDENTIFIER,
+    DOMAIN,
+    LINK,
+    NODE,
+    DeleteResource,
+    Kind,
+    PutResource,
+    ResourceRecord,
+    StoredResource,
+)
 
 router = APIRouter()
 
@@ -29,8 +38,8 @@ async def read_resource(request: Request, tenant: str, kind: Kind, name: str) ->
         ProblemException: Whatever can be wrong with the body by itself.
     """
     runtime = runtime_of(request)
-    raw = await bodies.read(request, "application/json", runtime.settings.max_body)
-    body: dict[str, Any] = await bodies.parse_aside(raw, kind.class_name, runtime.threads, tenant)
+    raw = await requests.read(request, "application/json", runtime.settings.max_body)
+    body: dict[str, Any] = await requests.parse_aside(raw, kind.class_name, runtime.threads, tenant)
     faults = list(kind.faults(body))
     if body[kind.key] != name:
         faults.insert(0, Place(f"the path names {name!r}, the body {body[kind.key]!r}", f"/{kind.key}"))
@@ -43,7 +52,7 @@ async def read_resource(request: Request, tenant: str, kind: Kind, name: str) ->
 async def put_resource(request: Request, tenant: str, kind: Kind, body: dict[str, Any]) -> StoredResource:
     """Register a resource or replace it."""
     runtime = runtime_of(request)
-    expected = parameters.if_match(request)
+    expected = requests.if_match(request)
     return await runtime.writer.write(PutResource(runtime.scope(tenant), kind, body[kind.key], body, expected))
 
 
@@ -64,7 +73,7 @@ async def get_resource(request: Request, tenant: str, kind: Kind, name: str) -> 
 async def delete_resource(request: Request, tenant: str, kind: Kind, name: str) -> None:
     """Take a resource away."""
     runtime = runtime_of(request)
-    await runtime.writer.write(DeleteResource(runtime.scope(tenant), kind, name, parameters.if_match(request)))
+    await runtime.writer.write(DeleteResource(runtime.scope(tenant), kind, name, requests.if_match(request)))
 
 
 def record_answer(record: ResourceRecord, members: dict[str, Any] | None = None, *, created: bool = False) -> Response:
@@ -93,7 +102,7 @@ def _add_put(kind: Kind, path: str) -> None:
         request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]
     ) -> Response:
         tenant = tenant_of(request)
-        parameters.if_match(request)
+        requests.if_match(request)
         stored = await put_resource(request, tenant, kind, await read_resource(request, tenant, kind, name))
         return record_answer(stored.record, created=stored.created)
 

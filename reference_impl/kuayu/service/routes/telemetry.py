@@ -17,9 +17,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from kuayu.perception import collection, otlp
 from kuayu.perception.otlp import JSON, PROTOBUF, MetricsMap
-from kuayu.service import bodies, ingest, instants, openapi, parameters
-from kuayu.service.ingest import Reception
-from kuayu.service.parameters import (
+from kuayu.service import ingest, instants, openapi, requests
+from kuayu.service.ingest import Reception, StoreMetrics, StorePoints, StoreSamples
+from kuayu.service.problems import Place, ProblemException, invalid_body, invalid_parameter, not_found
+from kuayu.service.requests import (
     Cursors,
     ExpositionQuery,
     NoQuery,
@@ -27,14 +28,12 @@ from kuayu.service.parameters import (
     SeriesQueryParameters,
     milliseconds,
 )
-from kuayu.service.problems import Place, ProblemException, invalid_body, invalid_parameter, not_found
-from kuayu.service.routes.responses import json_answer, kept_answer
+from kuayu.service.routes import json_answer, kept_answer
 from kuayu.service.runtime import Runtime, collection_map, runtime_of, tenant_of
 from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.queries import SampleQuery, SampleSlice, SeriesQuery, StoredSample
 from kuayu.service.storage.resources import DEVICE, Revision
 from kuayu.service.storage.rollup import Steps
-from kuayu.service.storage.sample_commands import StoreMetrics, StorePoints, StoreSamples
 from kuayu.service.storage.writer import Answer, Refuse
 from kuayu_schemas import registers
 from kuayu_schemas.models import Measure, ValueKind
@@ -64,8 +63,8 @@ END_OF_TIME = 1 << 62
 async def post_samples(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Samples of registered subjects, in any order; a repetition of what is held changes nothing."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    key = parameters.idempotency_key(request)
-    body = await bodies.read(request, "application/json", runtime.settings.max_body)
+    key = requests.idempotency_key(request)
+    body = await requests.read(request, "application/json", runtime.settings.max_body)
     settings, numbers = runtime.settings, runtime.catalogue.of(tenant)
     large = len(body) >= LARGE_BODY
     quick = None if large else ingest.take_at_once(body, settings.max_batch, numbers, runtime.reception)
@@ -76,7 +75,7 @@ async def post_samples(request: Request, _: Annotated[NoQuery, Query()]) -> Resp
         answer, blocks = _answer(runtime, taken)
     done = taken.result
     if blocks or key is not None:
-        bound = None if key is None else parameters.bind(key, request, tenant, body, done.reception.received)
+        bound = None if key is None else requests.bind(key, request, tenant, body, done.reception.received)
         command = StoreSamples(blocks, done.reception.received, answer, runtime.feed(tenant))
         answer = await runtime.once(bound, command, tenant)
     if not answer.replayed:
@@ -285,13 +284,13 @@ def _points(steps: Steps) -> list[dict[str, Any]]:
 async def post_exposition(request: Request, query: Annotated[ExpositionQuery, Query()]) -> Response:
     """A page in the Prometheus text format about a registered node."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    key = parameters.idempotency_key(request)
+    key = requests.idempotency_key(request)
     observed = milliseconds("observed_at", query.observed_at)
     sent = milliseconds("sent_at", query.sent_at)
-    body = await bodies.read(request, "text/plain", runtime.settings.max_body)
+    body = await requests.read(request, "text/plain", runtime.settings.max_body)
     exporter = collection_map(query.exporter)
     reception = runtime.reception(sent)
-    bound = None if key is None else parameters.bind(key, request, tenant, body, reception.received)
+    bound = None if key is None else requests.bind(key, request, tenant, body, reception.received)
     if ("node", query.node, None) not in runtime.catalogue.of(tenant):
         detail = f"no node {query.node!r} is registered"
         refusal = ProblemException("unknown-reference", detail, [Place(detail, parameter="node")])
@@ -371,11 +370,11 @@ ANSWER: dict[str, Any] = {
 async def post_metrics(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Metrics of registered nodes, which become the samples that a page of otel-hw would give."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    key = parameters.idempotency_key(request)
+    key = requests.idempotency_key(request)
     media_type, body = await _read(request, runtime, tenant)
     reception = runtime.reception(None)
     command = await runtime.threads.run(tenant, _command, runtime, tenant, media_type, body, reception)
-    bound = None if key is None else parameters.bind(key, request, tenant, body, reception.received)
+    bound = None if key is None else requests.bind(key, request, tenant, body, reception.received)
     answer = await runtime.once(bound, command, tenant) if bound or command.nodes else command.answer(command.refused)
     if not answer.replayed:
         runtime.metrics.took("metrics", command.accepted, command.rejected)
@@ -418,7 +417,7 @@ def _message(media_type: str, body: bytes, max_batch: int) -> ExportMetricsServi
             detail = f"more than {PARTS * max_batch} resources, scopes, metrics, points and attributes"
             raise ProblemException("payload-too-large", detail)
         return message
-    value = bodies.parse_json(body)
+    value = requests.parse_json(body)
     if otlp.json_exceeds(value, JSON_VALUES * max_batch):
         raise ProblemException("payload-too-large", f"more than {JSON_VALUES * max_batch} values of JSON")
     return otlp.from_json(value)
@@ -442,21 +441,21 @@ async def _read(request: Request, runtime: Runtime, tenant: str) -> tuple[str, b
     if not media_type:
         raise ProblemException("unsupported-media-type", f"expected {JSON} or {PROTOBUF}, got {stated or 'no type'!r}")
     if request.headers.get("content-encoding", "").lower() != "gzip":
-        return media_type, await bodies.read(request, media_type, limit)
+        return media_type, await requests.read(request, media_type, limit)
     # The encoding is undone here, so that what reads the bytes need not know of it.
     headers = [header for header in request.scope["headers"] if header[0] != b"content-encoding"]
     plain = Request({**request.scope, "headers": headers}, request.receive)
-    packed = await bodies.read(plain, media_type, limit)
+    packed = await requests.read(plain, media_type, limit)
     return media_type, await runtime.threads.run(tenant, _unpacked, packed, limit)
 
 
 def _unpacked(packed: bytes, limit: int) -> bytes:
     """What gzip packed; no more than ``limit`` bytes are ever unpacked."""
     try:
-        return bodies.unpack(packed, limit)
-    except bodies.TooLargeError as error:
+        return requests.unpack(packed, limit)
+    except requests.TooLargeError as error:
         raise ProblemException("payload-too-large", f"the body cannot be taken: {error}") from error
-    except bodies.UnpackingError as error:
+    except requests.UnpackingError as error:
         raise invalid_body(Place(f"the body cannot be unpacked: {error}")) from error
 
 

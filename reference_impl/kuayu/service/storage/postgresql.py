@@ -16,8 +16,8 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from kuayu.service.storage import availability
-from kuayu.service.storage.availability import DoubtError, Presence
+from kuayu.service.storage import database
+from kuayu.service.storage.database import DoubtError, Presence
 
 POSTGRESQL_TIMEOUTS_SECONDS = {
     "connect_timeout": 3,
@@ -121,9 +121,7 @@ class Sessions:
             HeldError: Another service writes.
             DoubtError: It is not the server that it was.
         """
-        session = psycopg.connect(
-            **{**POSTGRESQL_TIMEOUTS_SECONDS, "application_name": availability.own_name(), **options}
-        )
+        session = psycopg.connect(**{**POSTGRESQL_TIMEOUTS_SECONDS, "application_name": database.own_name(), **options})
         try:
             session.execute(
                 "SELECT set_config('synchronous_commit', 'on', false)"
@@ -133,7 +131,7 @@ class Sessions:
                 session.execute(f"SET tcp_keepalives_{name} = {POSTGRESQL_TIMEOUTS_SECONDS[f'keepalives_{name}']}")
             session.commit()
             if writes:
-                availability.hold_session(session, availability.SESSION_ENDS if self.server is None else 0.0)
+                database.hold_session(session, database.SESSION_ENDS if self.server is None else 0.0)
                 self._recognise(_server(session))
         except BaseException:
             session.close()

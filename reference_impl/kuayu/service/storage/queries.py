@@ -22,9 +22,20 @@ import numpy as np
 import orjson
 from sqlalchemy import Connection, RowMapping, Select, TextClause, bindparam, func, or_, select, text
 
-from kuayu.service.kinds import COMPUTE_IDENTIFIER, KINDS, NODE, Kind
 from kuayu.service.storage.database import Database
-from kuayu.service.storage.resources import Catalogue, Listing, ResourceRecord, Revision, Scope, find, subjects_of
+from kuayu.service.storage.resources import (
+    COMPUTE_IDENTIFIER,
+    KINDS,
+    NODE,
+    Catalogue,
+    Kind,
+    Listing,
+    ResourceRecord,
+    Revision,
+    Scope,
+    find,
+    subjects_of,
+)
 from kuayu.service.storage.rollup import BLOCK, FINEST, Steps, frontier, joined, nothing, steps_of, totals, unpack
 from kuayu.service.storage.tables import (
     LASTING_MEASURES,

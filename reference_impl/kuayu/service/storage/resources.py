@@ -1,20 +1,20 @@
-"""Registered resources: versions, the catalogue of subjects, quotas, retention, and the commands that write.
+"""Registered resources: their kinds, versions, the catalogue of subjects, quotas, retention, and commands that write.
 
-1. Tables that keep every version of what they hold, so that a listing can be shown as it stood at a revision. Such a
+1. The kinds of registered resources, and all that differs between them.
+2. Tables that keep every version of what they hold, so that a listing can be shown as it stood at a revision. Such a
    table has the columns ``tenant``, ``id``, ``valid_from`` and ``valid_to``; each tenant counts its changes.
-2. Which subjects samples may be about, kept in memory because every sample asks. Only what is registered stands here.
+3. Which subjects samples may be about, kept in memory because every sample asks. Only what is registered stands here.
    The writer changes it after a commit and before anyone is told of the commit; requests read it. Both replace or
    look up single entries of dictionaries, which needs no lock.
-3. How much a tenant may have registered, allocated and submitted, so that no tenant fills the database that all
+4. How much a tenant may have registered, allocated and submitted, so that no tenant fills the database that all
    share. An allocation and a job count until they are forgotten, and each of their versions: what they come to by
    themselves is never refused, but leaves less room for what is new.
-4. Writing registered resources: every change makes a revision, nothing else does.
-
-Statements that each change of an allocation or a job makes are built once: to build one and to find what it was
-compiled to takes SQLAlchemy several times as long as SQLite takes to carry it out.
+5. Writing registered resources: every change makes a revision, nothing else does.
+6. Statements that each change of an allocation or a job makes are built once: to build one and to find what it was
+   compiled to takes SQLAlchemy several times as long as SQLite takes to carry it out.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -37,14 +37,126 @@ from sqlalchemy import (
     update,
 )
 
+from kuayu.perception.identifiers import misplaced_members, tier_of
 from kuayu.service import instants
-from kuayu.service.kinds import DOMAIN, LINK, NODE, Body, Kind
-from kuayu.service.problems import ProblemException, not_found, unknown_reference
+from kuayu.service.problems import Place, ProblemException, not_found, unknown_reference
 from kuayu.service.storage.tables import allocation, job, meta, reference, resource, subject, tenant, watched
 from kuayu.service.storage.writer import Outcome, Transaction
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
+
+Body = Mapping[str, Any]
+"""A registered resource: a document of the class that its kind names, which only who knows the kind can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A member of a resource that names another resource.
+
+    Attributes:
+        pointer: Where it stands in the body.
+        kind: Kind of what is named.
+        target: Its identifier.
+        binding: Whether the target must exist, and may not go while it is named.
+    """
+
+    pointer: str
+    kind: str
+    target: str
+    binding: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of resource.
+
+    Attributes:
+        name: Its name in the database and in messages.
+        class_name: Class of the model; with Record and Page appended, of its answers.
+        path: Path of the listing.
+        key: Member of the body that must equal the identifier in the path.
+        references: What a resource names.
+        faults: What is wrong with a body beyond what the schema can state.
+        parent: What listings can be narrowed down by.
+    """
+
+    name: str
+    class_name: str
+    path: str
+    references: Callable[[Any], Iterator[Reference]]
+    faults: Callable[[Any], Iterator[Place]]
+    key: str = "id"
+    parent: Callable[[Any], str | None] = lambda _: None
+
+
+def _no_references(_: Body) -> Iterator[Reference]:
+    yield from ()
+
+
+def _no_faults(_: Body) -> Iterator[Place]:
+    yield from ()
+
+
+def _node_references(node: "documents.Node") -> Iterator[Reference]:
+    yield Reference("/domain", "domain", node["domain"])
+    if urn := node.get("compute_identifier"):
+        yield Reference("/compute_identifier", "compute_identifier", urn, binding=False)
+
+
+def _node_faults(node: "documents.Node") -> Iterator[Place]:
+    seen: set[str] = set()
+    for position, device in enumerate(node.get("devices", ())):
+        if device["id"] in seen:
+            yield Place(f"the node has two devices {device['id']!r}", f"/devices/{position}/id")
+        seen.add(device["id"])
+    urn = node.get("compute_identifier")
+    if urn and tier_of(urn) != "node":
+        yield Place("a node bears an identifier of the tier node", "/compute_identifier")
+
+
+def _link_references(link: "documents.Link") -> Iterator[Reference]:
+    yield Reference("/source", "domain", link["source"])
+    yield Reference("/destination", "domain", link["destination"])
+
+
+def _target_references(target: "documents.ScrapeTarget") -> Iterator[Reference]:
+    yield Reference("/node", "node", target["node"])
+
+
+def _identifier_references(identifier: "documents.ComputeIdentifier") -> Iterator[Reference]:
+    for position, member in enumerate(identifier["members"]):
+        yield Reference(f"/members/{position}", "compute_identifier", member, binding=False)
+
+
+def _identifier_faults(identifier: "documents.ComputeIdentifier") -> Iterator[Place]:
+    urn, members = identifier["urn"], identifier["members"]
+    if tier_of(urn) == "node":
+        yield Place("identifiers of the tier node stand in the registration of their node", "/urn")
+        return
+    for position in misplaced_members(urn, members):
+        yield Place(f"a {tier_of(urn)} has no member of this tier", f"/members/{position}")
+    seen: set[str] = set()
+    for position, member in enumerate(members):
+        if member in seen:
+            yield Place("stands here for the second time", f"/members/{position}")
+        seen.add(member)
+
+
+DOMAIN = Kind("domain", "Domain", "/v1/domains", _no_references, _no_faults)
+NODE = Kind("node", "Node", "/v1/nodes", _node_references, _node_faults, parent=lambda node: str(node["domain"]))
+LINK = Kind("link", "Link", "/v1/links", _link_references, _no_faults)
+SCRAPE_TARGET = Kind("scrape_target", "ScrapeTarget", "/v1/scrape-targets", _target_references, _no_faults)
+COMPUTE_IDENTIFIER = Kind(
+    "compute_identifier",
+    "ComputeIdentifier",
+    "/v1/compute-identifiers",
+    _identifier_references,
+    _identifier_faults,
+    key="urn",
+)
+KINDS = {kind.name: kind for kind in (DOMAIN, NODE, LINK, SCRAPE_TARGET, COMPUTE_IDENTIFIER)}
+
 
 RecordT = TypeVar("RecordT")
 

@@ -27,8 +27,8 @@ from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 
 from kuayu.service.problems import ProblemException
 from kuayu.service.storage import blocks
-from kuayu.service.storage.availability import DoubtError, OpeningMark, Presence, is_absence, unavailable
 from kuayu.service.storage.blocks import Arrival
+from kuayu.service.storage.database import DoubtError, OpeningMark, Presence, is_absence, unavailable
 from kuayu.service.storage.tables import answer, meta
 
 logger = logging.getLogger(__name__)
