@@ -45,9 +45,9 @@ GROUPS = {
         "demand": ("kuayu.cli.demand", "demand", "Estimate what training jobs need."),
         "forecast": ("kuayu.cli.forecast", "forecast", "Forecast demand, and plan for its peaks."),
         "place": ("kuayu.cli.place", "place", "Decide where jobs run, and explain each decision."),
-        "transfers": ("kuayu.cli.transfers", "transfers", "Plan data transfers, and choose collectives."),
-        "recovery": ("kuayu.cli.recovery", "recovery", "Plan backups before a fault, and the recovery after it."),
-        "adjust": ("kuayu.cli.adjust", "adjust", "Adjust running jobs to changes of load and latency."),
+        "transfers": ("kuayu.cli.resilience", "transfers", "Plan data transfers, and choose collectives."),
+        "recovery": ("kuayu.cli.resilience", "recovery", "Plan backups before a fault, and the recovery after it."),
+        "adjust": ("kuayu.cli.resilience", "adjust", "Adjust running jobs to changes of load and latency."),
     },
     "Compare and train (researchers)": {
         "bench": ("kuayu.cli.bench", "app", "Compare a scheduling policy with the baselines."),

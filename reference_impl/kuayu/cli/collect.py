@@ -18,8 +18,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from kuayu.cli.decisions import check_url
 from kuayu.cli.probe import progress_bar
-from kuayu.cli.questions import check_url
 from kuayu.cli.terminal import USAGE, Token, errors, fail
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kuayu.cli.questions import check_url
+from kuayu.cli.decisions import check_url
 from kuayu.cli.terminal import USAGE, errors, fail
 from kuayu.engine.locking import lock, lock_of
 

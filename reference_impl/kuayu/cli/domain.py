@@ -20,7 +20,7 @@ import typer
 
 from kuayu.cli import data_directory
 from kuayu.cli.data_directory import DataDirectory, DomainEntry, engine_options
-from kuayu.cli.questions import check_url, content_of, listed
+from kuayu.cli.decisions import check_url, content_of, listed
 from kuayu.cli.terminal import USAGE, Token, console, errors, fail, plain_table, read_rate, read_size, scaled
 from kuayu.engine.holdings import Pools
 from kuayu_schemas import schema

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console, Group
 from rich.markup import escape
 
-from kuayu.cli.questions import check_url
+from kuayu.cli.decisions import check_url
 from kuayu.cli.terminal import Token, fail, plain_table
 from kuayu_schemas.models import Fault, FaultKind, FaultState
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kuayu.cli.questions import Question, answer, check_url
+from kuayu.cli.decisions import Question, answer, check_url
 from kuayu.cli.terminal import HOUR, Token, plain_table, span
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import (

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kuayu.cli.questions import SHOWN, answered, check_url, content_of, read_document
+from kuayu.cli.decisions import SHOWN, answered, check_url, content_of, read_document
 from kuayu.cli.terminal import USAGE, Token, fail
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import (

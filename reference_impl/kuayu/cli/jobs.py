@@ -22,8 +22,8 @@ from rich.text import Text
 
 from kuayu.cli import data_directory
 from kuayu.cli.data_directory import no_service, service_of
+from kuayu.cli.decisions import content_of, listed
 from kuayu.cli.place import length, where
-from kuayu.cli.questions import content_of, listed
 from kuayu.cli.terminal import USAGE, fail, plain_table
 from kuayu_schemas.models import (
     AccountList,

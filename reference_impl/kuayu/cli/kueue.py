@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kuayu.cli.questions import check_url
+from kuayu.cli.decisions import check_url
 from kuayu.cli.terminal import USAGE, Token, console, fail, plain_table, read_span
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kuayu.cli.questions import answered, check_url, content_of, read_document
+from kuayu.cli.decisions import answered, check_url, content_of, read_document
 from kuayu.cli.terminal import USAGE, Token, fail
 from kuayu_schemas.models import (
     JobPlacement,

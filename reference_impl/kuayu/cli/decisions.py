@@ -1,4 +1,4 @@
-"""Questions that commands ask, here or of a service: documents from files, and their answers.
+"""Decisions that commands ask for, here or of a service: requests from files, and the answers.
 
 1. Files that commands read: objects of the model in JSON, held against the published schema.
 2. Answers that commands get here or, where a URL is named, from a service.
@@ -16,6 +16,9 @@ import orjson
 
 from kuayu.cli.terminal import USAGE, fail
 from kuayu_schemas.base import KuayuModel
+
+if TYPE_CHECKING:
+    from kuayu.client import Client
 
 SHOWN = 5
 """How many faults or names are told at most."""
@@ -74,9 +77,6 @@ def listed(cause: str, faults: Sequence[str]) -> str:
     return "\n      ".join([cause, *faults[:SHOWN], *more])
 
 
-if TYPE_CHECKING:
-    from kuayu.client import Client
-
 ANSWER_TIMEOUT_SECONDS = 60.0
 """Time that a service may take for one answer; a large request takes a second or two."""
 
@@ -130,10 +130,6 @@ def answered(
         raise fail(listed(f"the {called} does not hold together", faults), hint, USAGE) from error
     except ClientError as error:
         raise fail(error.cause, error.hint) from error
-
-
-if TYPE_CHECKING:
-    from kuayu.client import Client
 
 
 @dataclass(frozen=True)
