@@ -39,7 +39,7 @@ from kuayu.client.placement_session import _name
 from kuayu.scheduling import parse, place, scheduler, typed, validation
 from kuayu.scheduling.state_digest import CanonicalState
 from kuayu.service import concurrency, requests, scheduling
-from kuayu.service.computations import Decided
+from kuayu.service.computations import ComputedAnswer
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE
 from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Scale, StateBuilder, Stream
 from kuayu_schemas import schema
@@ -150,7 +150,7 @@ class Stages:
             self.timings.setdefault(stage, []).append(self._spent.get(stage, 0.0))
         self.timings.setdefault("all stages", []).append(sum(self._spent.values()))
 
-    def _place(self, body: bytes) -> Decided:
+    def _place(self, body: bytes) -> ComputedAnswer:
         return scheduling.place(body, "", ROOM, ROOM)
 
 

@@ -177,10 +177,10 @@ def test_a_hung_job_is_stopped_by_each_of_its_domains_and_others_are_only_told(d
         opened_fault(subject=Subject("domain_unreachable", "three")),
         opened_fault(subject=Subject("rank_straggling", "one", "node", "job", 3)),
     )
-    assert told.asked == {"one", "two"}
+    assert told.domains == {"one", "two"}
     assert [len(record.body["actions"]) for record in told.records] == [2, 0, 0]
     [over] = tell(database, cleared_fault(subject=job))
-    assert over.asked == set()
+    assert over.domains == set()
     assert over.records[0].body["actions"] == told.records[0].body["actions"]
     with database.write.begin() as connection:  # whoever has not stopped it by then does not any more
         asked = [fault_store.find_response(connection, "t", name) for name in over.records[0].body["actions"]]
@@ -200,7 +200,7 @@ def test_what_is_over_for_long_and_answered_is_forgotten_and_nothing_else(databa
     store = FaultStore(database)
 
     def held() -> set[str]:
-        listing = store.listing("t", at=None, after="", limit=100, domain=None, state=None)
+        listing = store.listing("t", revision=None, after="", limit=100, domain=None, state=None)
         assert listing is not None
         return {str(record.body["node"]) for record in listing.records}
 
@@ -211,11 +211,13 @@ def test_what_is_over_for_long_and_answered_is_forgotten_and_nothing_else(databa
     with database.read.connect() as connection:
         of_old = select(func.count()).select_from(response).where(response.c.fault == names["old"])
         assert connection.execute(of_old).scalar_one() == 0
-    at_first = store.listing("t", at=Revision(database.epoch, 4), after="", limit=100, domain=None, state="open")
+    at_first = store.listing("t", revision=Revision(database.epoch, 4), after="", limit=100, domain=None, state="open")
     assert at_first is not None
     assert len(at_first.records) == 4
     carry_out(database, FAULT_RETENTION.forget(NOW + 1, 0))
-    assert store.listing("t", at=Revision(database.epoch, 4), after="", limit=100, domain=None, state=None) is None
+    assert (
+        store.listing("t", revision=Revision(database.epoch, 4), after="", limit=100, domain=None, state=None) is None
+    )
     with database.read.connect() as connection:
         assert connection.execute(select(func.count()).select_from(fault)).scalar_one() == 3
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:Runtim
 PARTS = ("jobs", "holdings", "pools", "links")
 
 
-def answers(body: bytes) -> tuple[scheduling.Decided, scheduling.Decided]:
+def answers(body: bytes) -> tuple[scheduling.ComputedAnswer, scheduling.ComputedAnswer]:
     """What is answered, and what is where nothing is read by types."""
     found = scheduling.place(body)
     with pytest.MonkeyPatch.context() as patch:

@@ -439,8 +439,8 @@ def run(
     reached = place if shared is None else _folder(shared)
     if shared is not None or engine == LOCAL:
         nodes["steps"] = reached / "steps"
-    kept = journal or place / "journal.json"
-    settings = DomainSettings(url, token, domain, journal=kept, confirm_leases=confirm_leases, **nodes)
+    journal_file = journal or place / "journal.json"
+    settings = DomainSettings(url, token, domain, journal=journal_file, confirm_leases=confirm_leases, **nodes)
     _run(settings, _engine(engine, reached / "engine", _pairs(option), settings), leave_running, as_json=as_json)
 
 

@@ -156,11 +156,11 @@ def faults(
         raise typer.Exit from None
 
 
-def _show(found: "list[Fault]", *, everything: bool, as_json: bool) -> None:
+def _show(faults: "list[Fault]", *, everything: bool, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([entry.to_wire() for entry in found], ensure_ascii=False, indent=2))
+        typer.echo(json.dumps([entry.to_wire() for entry in faults], ensure_ascii=False, indent=2))
     else:
-        console.print(table(found, cleared=everything))
+        console.print(table(faults, cleared=everything))
 
 
 def _follow(news: "Iterator[Fault]", *, everything: bool, as_json: bool) -> None:

@@ -186,14 +186,14 @@ def graph(
         raise typer.Exit from None
 
 
-def _show(found: "ResourceGraph", *, as_json: bool) -> None:
+def _show(graph: "ResourceGraph", *, as_json: bool) -> None:
     from kuayu.picture import GraphPicture
 
     if as_json:
-        typer.echo(found.model_dump_json(indent=2))
+        typer.echo(graph.model_dump_json(indent=2))
         return
     picture = GraphPicture()
-    picture.take(found)
+    picture.take(graph)
     console.print(tables(picture))
 
 

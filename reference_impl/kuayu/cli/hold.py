@@ -173,9 +173,9 @@ def hold(
     logging.basicConfig(level=logging.INFO, format="%(levelname)-8s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
-        with closing(Journal(journal, domain)) as kept, Client(url, token=token, attempts=1) as client:
+        with closing(Journal(journal, domain)) as journal_file, Client(url, token=token, attempts=1) as client:
             said = Lines(as_json=as_json)
-            controller = DomainController(client, domain, pools, journal=kept, hooks=said)
+            controller = DomainController(client, domain, pools, journal=journal_file, hooks=said)
             typer.echo(f"kuayu hold for {domain} at {url}: {_inventory(pools)}", err=True)
             run_controller(controller)
             typer.echo(f"{_counted(controller.holdings)}, as {journal} says for the next start", err=True)

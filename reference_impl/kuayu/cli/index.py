@@ -79,10 +79,10 @@ def show_plan(plan: ProbePlan) -> None:
 
 def _fitting(tasks: Sequence[str]) -> Iterator[list[str]]:
     """Tasks in groups that fit beside the devices; at least one in each."""
-    room = console.width - DEVICE
+    width = console.width - DEVICE
     columns: list[str] = []
     for task in tasks:
-        if columns and sum(_width(entry) for entry in [*columns, task]) > room:
+        if columns and sum(_width(entry) for entry in [*columns, task]) > width:
             yield columns
             columns = []
         columns.append(task)

@@ -70,7 +70,7 @@ def probe(
         raise fail("--corpus takes what workloads gave", "leave --no-workloads out, or add workloads to --only", USAGE)
     host, ends_at = Host.here(), time.monotonic() + budget
     with _said(), progress_bar() as progress:
-        kept = read(corpus) if corpus else None
+        corpus_before = read(corpus) if corpus else None
         share = budget / 2 if reference else budget
         report = probe_all(host, share, progress, only=simple, storage_path=storage_path) if simple else None
         left = max(0.0, ends_at - time.monotonic())
@@ -82,7 +82,7 @@ def probe(
         show(report, ran)
     if corpus and result:
         with _said():
-            write(corpus, merged(kept, result) if kept else result.to_wire())
+            write(corpus, merged(corpus_before, result) if corpus_before else result.to_wire())
         errors.print(f"added {len(result.measurements)} measurements to {escape(str(corpus))}")
     if upload and domain and node and report:
         _upload(report, host, upload, domain=domain, node=node, token=token)
@@ -118,7 +118,7 @@ def _said() -> Iterator[None]:
         raise fail(error.cause, error.hint) from error
 
 
-def _as_json(report: "ProbeReport | None", ran: "WorkloadReport | None", found: "Corpus | None") -> dict[str, Any]:
+def _as_json(report: "ProbeReport | None", ran: "WorkloadReport | None", corpus: "Corpus | None") -> dict[str, Any]:
     """What was measured, in SI units; throughputs of workloads in samples in a second."""
     of_probes: dict[str, Any] = asdict(report) if report else {"results": [], "skipped": []}
     if ran is None:
@@ -127,7 +127,7 @@ def _as_json(report: "ProbeReport | None", ran: "WorkloadReport | None", found: 
         "results": [asdict(result) for result in ran.results],
         "skipped": [asdict(entry) for entry in ran.skipped],
         "finished_at": ran.finished_at,
-        "corpus": found.to_wire() if found else None,
+        "corpus": corpus.to_wire() if corpus else None,
     }
     return of_probes | {"workloads": of_workloads}
 

@@ -160,7 +160,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmittedRequest:
     """A request that was let in: whom it speaks for and, unless it is for none of the API's operations, for which."""
 
     grant: Grant
@@ -168,7 +168,7 @@ class Admitted:
 
 
 _ADMITTED = "kuayu.admitted"
-"""Where the scope of a request holds :class:`Admitted`."""
+"""Where the scope of a request holds :class:`AdmittedRequest`."""
 
 
 class Gate:
@@ -196,9 +196,9 @@ class Gate:
         """The operation that a request is for; None where it is for none."""
         path = get_route_path(scope)
         for route in self._routes.get(scope["method"], ()):
-            found = route.path_regex.match(path)
-            if found is not None:
-                return Call(str(route.operation_id), route.path, found.groupdict())
+            match = route.path_regex.match(path)
+            if match is not None:
+                return Call(str(route.operation_id), route.path, match.groupdict())
         return None
 
     async def prepare(self, scope: Scope, call: Call | None) -> None:
@@ -225,13 +225,13 @@ class Gate:
                 grant = auth.identify(request, self._settings)
             except ProblemException:
                 return None  # who answers asks again, where it matters
-            scope[_ADMITTED] = Admitted(grant, None)
+            scope[_ADMITTED] = AdmittedRequest(grant, None)
             return grant
         grant = auth.identify(request, self._settings)
         # From here on it is known who is refused, which the audit log is to hold.
-        scope[_ADMITTED] = Admitted(grant, call)
+        scope[_ADMITTED] = AdmittedRequest(grant, call)
         grant = auth.acting(request, grant, self._settings)
-        scope[_ADMITTED] = Admitted(grant, call)
+        scope[_ADMITTED] = AdmittedRequest(grant, call)
         if grant.role not in ROLES[call.operation]:
             raise _beyond_scope(f"the role {grant.role.value} may not call {call.operation}")
         if grant.role is Role.DOMAIN:
@@ -249,9 +249,9 @@ def _beyond_scope(detail: str) -> ProblemException:
     return ProblemException("forbidden", detail, headers=headers)
 
 
-def admitted(scope: Scope) -> Admitted | None:
+def admitted(scope: Scope) -> AdmittedRequest | None:
     """What was decided about a request; None where nobody is known to have sent it."""
-    decided: Admitted | None = scope.get(_ADMITTED)
+    decided: AdmittedRequest | None = scope.get(_ADMITTED)
     return decided
 
 
@@ -261,7 +261,7 @@ def grant_of(request: Request, settings: Settings) -> Grant:
     Raises:
         ProblemException: unauthorised; forbidden, where something else answers it than what it was let in for.
     """
-    decided = admitted(request.scope) or Admitted(auth.identify(request, settings), None)
+    decided = admitted(request.scope) or AdmittedRequest(auth.identify(request, settings), None)
     answering = getattr(request.scope.get("route"), "operation_id", None)
     if answering != (None if decided.call is None else decided.call.operation):
         raise ProblemException("forbidden", f"the request was not let in for {answering}")
@@ -503,7 +503,7 @@ class AuditLog:
             self._handler = _File(Path(place))
         self._handler.setFormatter(logging.Formatter("%(message)s"))
 
-    def write(self, decided: Admitted, call: Call, secret: str, status: int | None, request: str) -> None:
+    def write(self, decided: AdmittedRequest, call: Call, secret: str, status: int | None, request: str) -> None:
         """Write a line.
 
         Args:

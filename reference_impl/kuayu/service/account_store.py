@@ -136,21 +136,21 @@ def used_hours(connection: Connection, owner: str, active: Iterable[JobStanding]
     """
     half = half_life(connection)
     rows = connection.execute(select(account).where(account.c.tenant == owner))
-    found = {row.id: decayed(row.used, (now - row.at) / 1000, half) for row in rows}
+    used = {row.id: decayed(row.used, (now - row.at) / 1000, half) for row in rows}
     for standing in active:
         if standing.held_since is not None:
             name = account_of(standing.spec)
             hours = accrued(standing.rate(), (now - standing.held_since) / 1000, half)
-            found[name] = found.get(name, 0.0) + hours
-    return found
+            used[name] = used.get(name, 0.0) + hours
+    return used
 
 
 def account_to_wire(name: str, used: float, rule: AccountRule) -> "documents.Account":
     """An account, class Account."""
-    wire: documents.Account = {"id": name, "used": used, "weight": rule.weight}
+    document: documents.Account = {"id": name, "used": used, "weight": rule.weight}
     if rule.quota is not None:
-        wire["quota"] = rule.quota
-    return wire
+        document["quota"] = rule.quota
+    return document
 
 
 def listed(used: Mapping[str, float], rules: Mapping[str, AccountRule]) -> "list[documents.Account]":

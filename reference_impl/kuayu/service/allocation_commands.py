@@ -223,13 +223,13 @@ class ResumeAllocations:
         return Outcome(None)
 
 
-def _check_same(held: "documents.Allocation", sent: "documents.Allocation") -> None:
+def _check_same(existing: "documents.Allocation", sent: "documents.Allocation") -> None:
     """Hold what is sent against what is there.
 
     Raises:
         ProblemException: invalid-body, at every member that differs.
     """
-    differing = sorted(name for name in held.keys() | sent.keys() if held.get(name) != sent.get(name))
+    differing = sorted(name for name in existing.keys() | sent.keys() if existing.get(name) != sent.get(name))
     if differing:
         detail = "an allocation is immutable; give another one another name"
         raise invalid_body(*(Place(detail, f"/{name}" if name in sent else "") for name in differing))
@@ -305,7 +305,7 @@ class AllocationCoordinator:
 
     def _heed(self, changes: Sequence[Change]) -> None:
         for change in changes:
-            for domain in change.asked:
+            for domain in change.domains:
                 self._notifier.notify((change.tenant, domain))
             if isinstance(change, AllocationChange):
                 self._heed_allocation(change)

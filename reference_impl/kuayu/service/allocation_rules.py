@@ -128,16 +128,16 @@ def following(step: Step, phase: ActionPhase) -> Step:
     return Step(step.attempt, cast("documents.Action", body | {"phase": phase.value}))
 
 
-def release(spec: "documents.Allocation", created: int, attempt: int, held: Mapping[str, Any]) -> Iterator[Step]:
+def release(spec: "documents.Allocation", created: int, attempt: int, holdings: Mapping[str, Any]) -> Iterator[Step]:
     """Ask every domain to give back what is held there.
 
     Args:
         spec: The allocation.
         created: As for :func:`reserve`.
         attempt: Which of its placements is held.
-        held: The placement, as :func:`held_in` says it.
+        holdings: The placement, as :func:`held_in` says it.
     """
-    for share in held["shares"]:
+    for share in holdings["shares"]:
         cause = f"allocation {spec['id']} was withdrawn: {_words(share)}"
         name = _name(spec, f"{created}.release", share["domain"])
         body = _action(spec, share, name, ActionKind.release, ActionPhase.commit, cause)
@@ -161,9 +161,9 @@ def held_in(
     return {**placement, "shares": shares}
 
 
-def _name(spec: "documents.Allocation", turn: str, domain: str) -> str:
+def _name(spec: "documents.Allocation", attempt: str, domain: str) -> str:
     """Name of an action: the same for an allocation, what is tried of it, and a domain."""
-    whole = f"{spec['id']}\0{turn}\0{domain}".encode()
+    whole = f"{spec['id']}\0{attempt}\0{domain}".encode()
     return f"{spec['id'][:SHOWN_NAME_CHARACTERS]}.{hashlib.sha256(whole).hexdigest()[:24]}"
 
 
@@ -214,7 +214,7 @@ class AllocationStanding:
         deadline: Until when answers are waited for, in milliseconds; None where nothing depends on time.
         withdrawn: Whether nobody wants it any more, so that no alternative is tried.
         reason: Why it stands so, in words.
-        held: What is held, class JobPlacement; None unless all of it was committed.
+        holding: What is held, class JobPlacement; None unless all of it was committed.
     """
 
     spec: "documents.Allocation"
@@ -225,7 +225,7 @@ class AllocationStanding:
     deadline: int | None = None
     withdrawn: bool = False
     reason: str | None = None
-    held: dict[str, Any] | None = None
+    holding: dict[str, Any] | None = None
 
     @property
     def may_be_held(self) -> bool:
@@ -394,12 +394,12 @@ def lapse(standing: AllocationStanding, domains: Collection[str], now: int) -> A
     if not lost:
         return standing
     lost_domains = sorted({step.domain for step in lost if step.attempt == standing.attempt})
-    trouble = f"{', '.join(lost_domains)} let go without being asked"
+    cause = f"{', '.join(lost_domains)} let go without being asked"
     match standing.phase:
         case AllocationPhase.committing if lost_domains:
-            standing = _aborting(standing, trouble, now)
+            standing = _aborting(standing, cause, now)
         case AllocationPhase.committed if lost_domains:
-            standing = _releasing(standing, trouble)
+            standing = _releasing(standing, cause)
     gone = {step.action for step in lost}
     done = [
         replace(step, open=False, outcome=ActionOutcome.expired)
@@ -447,7 +447,7 @@ def _advanced(standing: AllocationStanding, why: str | None, now: int) -> Alloca
                 return standing
             return _next(standing, now)
         case AllocationPhase.releasing if not standing.unanswered(ActionPhase.commit, ActionKind.release):
-            return replace(standing, phase=AllocationPhase.released, held=None)
+            return replace(standing, phase=AllocationPhase.released, holding=None)
         case _:
             return standing
 
@@ -461,10 +461,10 @@ def _committed(standing: AllocationStanding) -> AllocationStanding:
     named = {step.domain: step.nodes for step in standing.current(ActionPhase.prepare)}
     named |= {step.domain: step.nodes for step in standing.current(ActionPhase.commit) if step.nodes}
     existing = held_in(placements(standing.spec)[standing.attempt], named)
-    return replace(standing, phase=AllocationPhase.committed, deadline=None, held=existing)
+    return replace(standing, phase=AllocationPhase.committed, deadline=None, holding=existing)
 
 
-def _aborting(standing: AllocationStanding, trouble: str, now: int) -> AllocationStanding:
+def _aborting(standing: AllocationStanding, cause: str, now: int) -> AllocationStanding:
     """Have everyone let go who was asked, also whoever has not answered or has refused."""
     request = standing.current(ActionPhase.prepare)
     overtaken = [
@@ -474,16 +474,16 @@ def _aborting(standing: AllocationStanding, trouble: str, now: int) -> Allocatio
         standing,
         phase=AllocationPhase.aborting,
         deadline=_in_time(standing, now),
-        reason=_reason(standing, trouble),
+        reason=_reason(standing, cause),
     )
     return letting_go.with_steps([*overtaken, *(following(step, ActionPhase.abort) for step in request)])
 
 
-def _releasing(standing: AllocationStanding, trouble: str) -> AllocationStanding:
+def _releasing(standing: AllocationStanding, cause: str) -> AllocationStanding:
     """Have everyone give back what is held."""
-    assert standing.held is not None
-    request = release(standing.spec, standing.created, standing.attempt, standing.held)
-    return replace(standing, phase=AllocationPhase.releasing, reason=trouble).with_steps(request)
+    assert standing.holding is not None
+    request = release(standing.spec, standing.created, standing.attempt, standing.holding)
+    return replace(standing, phase=AllocationPhase.releasing, reason=cause).with_steps(request)
 
 
 def _next(standing: AllocationStanding, now: int) -> AllocationStanding:
@@ -512,6 +512,6 @@ def _refusal(step: Step, why: str | None) -> str:
     return f"{step.domain} answered {step.phase.value} with {step.outcome.value}" + (f" ({why})" if why else "")
 
 
-def _reason(standing: AllocationStanding, trouble: str) -> str:
+def _reason(standing: AllocationStanding, cause: str) -> str:
     """All that has gone wrong so far, the newest last."""
-    return "; ".join(filter(None, (standing.reason, trouble)))[-MAX_REASON_CHARACTERS:]
+    return "; ".join(filter(None, (standing.reason, cause)))[-MAX_REASON_CHARACTERS:]

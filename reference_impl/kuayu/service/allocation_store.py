@@ -126,17 +126,17 @@ class AllocationRecord:
 
     def to_wire(self) -> "documents.AllocationRecord":
         """The allocation as class AllocationRecord has it."""
-        wire: dict[str, object] = {
+        document: dict[str, object] = {
             **self.standing.spec,
             "phase": self.standing.phase.value,
             "created_at": instants.to_text(self.standing.created),
             "updated_at": instants.to_text(self.updated),
         }
-        if self.standing.held is not None:
-            wire["held"] = self.standing.held
+        if self.standing.holding is not None:
+            document["held"] = self.standing.holding
         if self.standing.reason is not None:
-            wire["reason"] = self.standing.reason
-        return cast("documents.AllocationRecord", wire)
+            document["reason"] = self.standing.reason
+        return cast("documents.AllocationRecord", document)
 
 
 _FIND = select(allocation).where(ALLOCATIONS.current(OWNER, NAME))
@@ -235,7 +235,7 @@ def save(
         "attempt": after.attempt,
         "withdrawn": after.withdrawn,
         "reason": after.reason,
-        "held": None if after.held is None else orjson.dumps(after.held).decode(),
+        "held": None if after.holding is None else orjson.dumps(after.holding).decode(),
         "deadline": after.deadline,
         "lease": after.spec.get("lease"),
         "created": after.created,
@@ -280,7 +280,7 @@ def record_of(row: Mapping[Any, Any]) -> AllocationRecord:
         deadline=row["deadline"],
         withdrawn=row["withdrawn"],
         reason=row["reason"],
-        held=None if row["held"] is None else orjson.loads(row["held"]),
+        holding=None if row["held"] is None else orjson.loads(row["held"]),
     )
     return AllocationRecord(standing, row["updated"])
 
@@ -318,20 +318,22 @@ class AllocationStore:
         with self._database.reading() as connection:
             return find(connection, owner, name)
 
-    def listing(self, owner: str, *, at: Revision | None, after: str, limit: int) -> Listing[AllocationRecord] | None:
+    def listing(
+        self, owner: str, *, revision: Revision | None, after: str, limit: int
+    ) -> Listing[AllocationRecord] | None:
         """Part of the list in order of identifier, pinned to a revision; None where that is no longer held."""
         with self._database.reading() as connection:
-            at = at or Revision(self._database.epoch, ALLOCATIONS.number(connection, owner))
-            if at.epoch != self._database.epoch or not ALLOCATIONS.holds(connection, owner, at.number):
+            revision = revision or Revision(self._database.epoch, ALLOCATIONS.number(connection, owner))
+            if revision.epoch != self._database.epoch or not ALLOCATIONS.holds(connection, owner, revision.number):
                 return None
             rows = connection.execute(
                 select(allocation)
-                .where(allocation.c.tenant == owner, allocation.c.id > after, ALLOCATIONS.valid_at(at.number))
+                .where(allocation.c.tenant == owner, allocation.c.id > after, ALLOCATIONS.valid_at(revision.number))
                 .order_by(allocation.c.id)
                 .limit(limit + 1)
             ).mappings()
             result = [record_of(row) for row in rows]
-            return Listing(result[:limit], len(result) > limit, at)
+            return Listing(result[:limit], len(result) > limit, revision)
 
     def leased(self) -> list[AllocationLease]:
         """Allocations with a lease that domains may hold."""
@@ -352,11 +354,11 @@ class Change:
 
     Attributes:
         tenant: Whose it is.
-        asked: Domains that were asked for something by it.
+        domains: Those that were asked for something by it.
     """
 
     tenant: str
-    asked: tuple[str, ...]
+    domains: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +393,7 @@ class AllocationChanges:
         self.transaction = transaction
         self.now = now
         self.stamp = now + offset
-        self.made: list[Change] = []
+        self.changes: list[Change] = []
 
     def keep(self, tenant: str, before: AllocationRecord | None, after: AllocationStanding) -> AllocationRecord:
         """The allocation as it is held now; nothing is written where nothing has changed."""
@@ -404,7 +406,7 @@ class AllocationChanges:
         request = (entry.domain for entry in after.steps if entry.open and existing.get(entry.key) != entry)
         entered = None if old is not None and old.phase is after.phase else after.phase
         domains = tuple(dict.fromkeys(request))
-        self.made.append(AllocationChange(tenant, domains, after.deadline, entered, self.stamp - after.created))
+        self.changes.append(AllocationChange(tenant, domains, after.deadline, entered, self.stamp - after.created))
         return record
 
     def keep_in_turn(self, tenant: str, before: AllocationRecord | None, after: AllocationStanding) -> AllocationRecord:
@@ -430,4 +432,4 @@ class AllocationChanges:
 
     def notification(self, follower: Follower) -> Callable[[], None] | None:
         """What is to be done once it is durable."""
-        return partial(follower, tuple(self.made)) if self.made else None
+        return partial(follower, tuple(self.changes)) if self.changes else None

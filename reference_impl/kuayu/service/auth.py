@@ -200,13 +200,13 @@ def unauthorised(detail: str) -> ProblemException:
 
 def _grant(given: str, settings: Settings) -> Grant | None:
     # Every token is compared, each in constant time, so that the time taken tells nothing of any of them.
-    found = [
+    matches = [
         Grant(tenant, name=f"token-{number}")
         for number, (token, tenant) in enumerate(settings.tokens.items(), start=1)
         if hmac.compare_digest(token.encode(), given.encode()) and token  # one that is empty is none
     ]
-    if found:
-        return found[0]
+    if matches:
+        return matches[0]
     in_file = settings.token_file.find(given) if settings.token_file is not None else None
     if in_file is None and settings.issuer is not None and settings.issuer.recognises(given):
         return settings.issuer.verify(given)

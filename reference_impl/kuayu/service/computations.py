@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ComputedAnswer:
     """An answer, and what the metrics are to know of it.
 
     Attributes:
@@ -55,7 +55,7 @@ class Decided:
     fallback: bool = False
 
 
-def or_problem(decide: Callable[[], Decided]) -> Decided:
+def or_problem(decide: Callable[[], ComputedAnswer]) -> ComputedAnswer:
     """What is decided, or the problem that stands in the way."""
     try:
         return decide()
@@ -64,7 +64,7 @@ def or_problem(decide: Callable[[], Decided]) -> Decided:
     except Refusal as error:
         refused = unknown_references if isinstance(error, UnknownName) else invalid_body
         problem = refused(*(Place(detail, pointer) for pointer, detail in error.pointers))
-    return Decided(problem.status, orjson.dumps(problem.to_wire()))
+    return ComputedAnswer(problem.status, orjson.dumps(problem.to_wire()))
 
 
 def answered(
@@ -72,12 +72,12 @@ def answered(
     class_name: str,
     answer: Callable[[Any], Mapping[str, Any]],
     count: Callable[[Any], Counter[tuple[str, ...]]] = lambda _: Counter(),
-) -> Decided:
+) -> ComputedAnswer:
     """What is made of a request that has the form of a class, and what of it is counted."""
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         report = answer(requests.parse(body, class_name))
-        return Decided(200, orjson.dumps(report), count(report))
+        return ComputedAnswer(200, orjson.dumps(report), count(report))
 
     return or_problem(decide)
 
@@ -92,17 +92,17 @@ def check(number: int, most: int, of: str, fewer: str) -> None:
         raise invalid_body(Place(f"{number} {of}, where {most} are the most; name fewer {fewer}"))
 
 
-def check_instants(found: Iterable[tuple[str, str]]) -> None:
+def check_instants(pairs: Iterable[tuple[str, str]]) -> None:
     """Refuse instants whose form is right although there is no such day.
 
     Args:
-        found: JSON Pointer and text of each.
+        pairs: JSON Pointer and text of each.
 
     Raises:
         ProblemException: invalid-body.
     """
     faults = []
-    for pointer, text in found:
+    for pointer, text in pairs:
         try:
             instants.to_milliseconds(text)
         except ValueError as error:
@@ -137,7 +137,7 @@ def warm_indices() -> None:
         schema.is_valid(model.__name__, {})
 
 
-def compute_indices(body: bytes, most: int) -> Decided:
+def compute_indices(body: bytes, most: int) -> ComputedAnswer:
     """Answer a request for compute indices.
 
     Args:
@@ -146,19 +146,19 @@ def compute_indices(body: bytes, most: int) -> Decided:
     """
     from kuayu.index import compute_indices
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         request = _read(body, IndexRequest)
         _check_size(request, most)
         _check_corpus(request.corpus)
         report = compute_indices(request)
         outcomes = ((entry.basis.value, "abstained" if entry.abstained else "given") for entry in report.indices)
         counted: Counter[tuple[str, ...]] = Counter(outcomes)
-        return Decided(200, report.to_json(), counted)
+        return ComputedAnswer(200, report.to_json(), counted)
 
     return or_problem(decide)
 
 
-def plan_probes(body: bytes) -> Decided:
+def plan_probes(body: bytes) -> ComputedAnswer:
     """Answer a request for a probe plan.
 
     Args:
@@ -166,13 +166,13 @@ def plan_probes(body: bytes) -> Decided:
     """
     from kuayu.index import plan_probes
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         request = _read(body, ProbePlanRequest)
         steps = len(request.candidates) * len(request.targets) * request.probes
         check(steps, MAX_STEPS, "steps of candidates × targets × probes", "candidates, targets or probes")
         check(len(request.candidates) + len(request.targets), MAX_CELLS, "cells", "candidates or targets")
         _check_corpus(request.corpus)
-        return Decided(200, plan_probes(request).to_json())
+        return ComputedAnswer(200, plan_probes(request).to_json())
 
     return or_problem(decide)
 
@@ -236,10 +236,10 @@ def warm_demands() -> None:
         schema.is_valid(name, {})
 
 
-def demand_trainings(body: bytes) -> Decided:
+def demand_trainings(body: bytes) -> ComputedAnswer:
     """Answer a request for demands, class TrainingDemandRequest."""
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         from kuayu.demand import demand_report
 
         request = requests.parse(body, "TrainingDemandRequest")
@@ -249,12 +249,12 @@ def demand_trainings(body: bytes) -> Decided:
         counted: Counter[tuple[str, ...]] = Counter(
             ("fits" if demand["fits"] else "obstacles",) for demand in report["demands"]
         )
-        return Decided(200, orjson.dumps(report), counted)
+        return ComputedAnswer(200, orjson.dumps(report), counted)
 
     return or_problem(decide)
 
 
-def rank_layouts(body: bytes) -> Decided:
+def rank_layouts(body: bytes) -> ComputedAnswer:
     """Answer a request for layouts, class LayoutRequest."""
 
     def decide() -> Decided:
@@ -262,15 +262,15 @@ def rank_layouts(body: bytes) -> Decided:
 
         request = requests.parse(body, "LayoutRequest")
         _check_trainings(request, 1)
-        return Decided(200, orjson.dumps(search.rank(request)))
+        return ComputedAnswer(200, orjson.dumps(search.rank(request)))
 
     return or_problem(decide)
 
 
-def size_tasks(body: bytes) -> Decided:
+def size_tasks(body: bytes) -> ComputedAnswer:
     """Answer a request for sizes of tasks, class SizingRequest."""
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         from kuayu.demand import sizing
 
         request = requests.parse(body, "SizingRequest")
@@ -280,7 +280,7 @@ def size_tasks(body: bytes) -> Decided:
             ("as-asked" if reported["recommended"] == task["requested"] else "less",)
             for reported, task in zip(report["tasks"], request["tasks"], strict=True)
         )
-        return Decided(200, orjson.dumps(report), counted)
+        return ComputedAnswer(200, orjson.dumps(report), counted)
 
     return or_problem(decide)
 
@@ -334,7 +334,7 @@ def warm_forecasts() -> None:
         schema.is_valid(name, {})
 
 
-def forecast(body: bytes) -> Decided:
+def forecast(body: bytes) -> ComputedAnswer:
     """Answer a request for forecasts."""
 
     def answer(request: "documents.ForecastRequest") -> "documents.ForecastReport":
@@ -353,7 +353,7 @@ def forecast(body: bytes) -> Decided:
     return _forecast_answered(body, "ForecastRequest", answer)
 
 
-def recognise_phases(body: bytes) -> Decided:
+def recognise_phases(body: bytes) -> ComputedAnswer:
     """Answer a request for phases of trainings."""
 
     def answer(request: "documents.PhaseRequest") -> "documents.PhaseReport":
@@ -367,7 +367,7 @@ def recognise_phases(body: bytes) -> Decided:
     return _forecast_answered(body, "PhaseRequest", answer, count)
 
 
-def make_waveform(body: bytes) -> Decided:
+def make_waveform(body: bytes) -> ComputedAnswer:
     """Answer a request for a waveform."""
 
     def answer(request: "documents.WaveformRequest") -> "documents.Waveform":
@@ -381,7 +381,7 @@ def make_waveform(body: bytes) -> Decided:
     return _forecast_answered(body, "WaveformRequest", answer)
 
 
-def plan_peaks(body: bytes) -> Decided:
+def plan_peaks(body: bytes) -> ComputedAnswer:
     """Answer a request for a plan that lowers peaks."""
 
     def answer(request: "documents.PeakRequest") -> "documents.PeakPlan":
@@ -400,7 +400,7 @@ def plan_peaks(body: bytes) -> Decided:
     return _forecast_answered(body, "PeakRequest", answer)
 
 
-def reserve(body: bytes) -> Decided:
+def reserve(body: bytes) -> ComputedAnswer:
     """Answer a request for reservations."""
 
     def answer(request: "documents.ReservationRequest") -> "documents.ReservationReport":
@@ -416,13 +416,13 @@ def _forecast_answered(
     class_name: str,
     answer: Callable[[Any], Mapping[str, Any]],
     count: Callable[[Any], Counter[tuple[str, ...]]] = lambda _: Counter(),
-) -> Decided:
-    def decide() -> Decided:
+) -> ComputedAnswer:
+    def decide() -> ComputedAnswer:
         request = requests.parse(body, class_name)
         check_instants(_instants(request))
         check(_periods(request), MAX_PERIODS, "periods of jobs", "jobs or periods")
         report = answer(request)
-        return Decided(200, orjson.dumps(report), count(report))
+        return ComputedAnswer(200, orjson.dumps(report), count(report))
 
     return or_problem(decide)
 
@@ -453,7 +453,7 @@ def warm_transfers() -> None:
         schema.is_valid(name, {})
 
 
-def plan_shards(body: bytes) -> Decided:
+def plan_shards(body: bytes) -> ComputedAnswer:
     """Answer a request for a shard plan."""
 
     def answer(request: "documents.ShardPlanRequest") -> "documents.ShardPlan":
@@ -464,7 +464,7 @@ def plan_shards(body: bytes) -> Decided:
     return answered(body, "ShardPlanRequest", answer)
 
 
-def choose_collective(body: bytes) -> Decided:
+def choose_collective(body: bytes) -> ComputedAnswer:
     """Answer a request for a collective."""
 
     def answer(request: "documents.CollectiveRequest") -> "documents.CollectiveChoice":
@@ -489,7 +489,7 @@ def warm_recovery() -> None:
         schema.is_valid(name, {})
 
 
-def plan_backups(body: bytes) -> Decided:
+def plan_backups(body: bytes) -> ComputedAnswer:
     """Answer a request for a backup plan."""
 
     def answer(request: "documents.BackupRequest") -> "documents.BackupPlan":
@@ -500,7 +500,7 @@ def plan_backups(body: bytes) -> Decided:
     return answered(body, "BackupRequest", answer)
 
 
-def plan_failover(body: bytes) -> Decided:
+def plan_failover(body: bytes) -> ComputedAnswer:
     """Answer a request for a failover plan."""
 
     def answer(request: "documents.FailoverRequest") -> "documents.FailoverPlan":
@@ -523,7 +523,7 @@ def warm_adjustments() -> None:
     schema.is_valid(ADJUSTMENT_REQUEST, {})
 
 
-def plan_adjustments(body: bytes) -> Decided:
+def plan_adjustments(body: bytes) -> ComputedAnswer:
     """Answer a request to adjust jobs."""
 
     def answer(request: "documents.AdjustmentRequest") -> "documents.Adjustment":

@@ -86,15 +86,15 @@ class Lane:
             return
         if self.waiting >= self._max_waiting or len(self._queues.get(tenant, ())) >= self._waiting_share:
             raise ProblemException("overloaded", self._words, retry_after=1)
-        turn = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(tenant, deque()).append(turn)
+        ticket = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(tenant, deque()).append(ticket)
         try:
-            await turn
+            await ticket
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if ticket.done() and not ticket.cancelled():
                 self.leave(tenant)
             else:
-                self._forget(tenant, turn)
+                self._forget(tenant, ticket)
             raise
 
     def leave(self, tenant: str) -> None:
@@ -131,10 +131,10 @@ class Lane:
     def _has_place(self, tenant: str) -> bool:
         return self._taken[tenant] < self._share and self._taken.total() < self._size
 
-    def _forget(self, tenant: str, turn: "asyncio.Future[None]") -> None:
+    def _forget(self, tenant: str, ticket: "asyncio.Future[None]") -> None:
         queue = self._queues.get(tenant)
-        if queue is not None and turn in queue:
-            queue.remove(turn)
+        if queue is not None and ticket in queue:
+            queue.remove(ticket)
             if not queue:
                 del self._queues[tenant]
 

@@ -70,10 +70,10 @@ class Edge:
 def protocol(edge: Edge) -> type[HttpToolsProtocol]:
     """The protocol that uvicorn is to speak."""
 
-    class Guarded(_GuardedProtocol):
+    class LimitedProtocol(_GuardedProtocol):
         limits = edge
 
-    return Guarded
+    return LimitedProtocol
 
 
 class _GuardedProtocol(HttpToolsProtocol):

@@ -255,16 +255,16 @@ class FaultStore:
         self._database = database
 
     def listing(
-        self, owner: str, *, at: Revision | None, after: str, limit: int, domain: str | None, state: str | None
+        self, owner: str, *, revision: Revision | None, after: str, limit: int, domain: str | None, state: str | None
     ) -> Listing[FaultRecord] | None:
         """Part of the list in order of identifier, pinned to a revision; None where that is no longer held."""
         with self._database.reading() as connection:
-            at = at or Revision(self._database.epoch, FAULTS.number(connection, owner))
-            if at.epoch != self._database.epoch or not FAULTS.holds(connection, owner, at.number):
+            revision = revision or Revision(self._database.epoch, FAULTS.number(connection, owner))
+            if revision.epoch != self._database.epoch or not FAULTS.holds(connection, owner, revision.number):
                 return None
             query = (
                 select(fault.c.body, fault.c.valid_from)
-                .where(fault.c.tenant == owner, fault.c.id > after, FAULTS.valid_at(at.number))
+                .where(fault.c.tenant == owner, fault.c.id > after, FAULTS.valid_at(revision.number))
                 .order_by(fault.c.id)
                 .limit(limit + 1)
             )
@@ -273,7 +273,7 @@ class FaultStore:
             if state is not None:
                 query = query.where(fault.c.state == state)
             result = [record_of(self._database.epoch, row) for row in connection.execute(query)]
-            return Listing(result[:limit], len(result) > limit, at)
+            return Listing(result[:limit], len(result) > limit, revision)
 
     def join(self, owner: str, last: Revision | None) -> StreamStart[FaultRecord]:
         """Begin to follow faults: each version is a change, so a stream goes on across restarts of the service.
@@ -397,12 +397,12 @@ class FaultChanges:
     Attributes:
         tenant: Whose they are.
         records: Faults as they have come to be, in order.
-        asked: Domains that were asked for something.
+        domains: Those that were asked for something.
     """
 
     tenant: str
     records: list[FaultRecord] = field(default_factory=list)
-    asked: set[str] = field(default_factory=set)
+    domains: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,9 +492,9 @@ class RecordFaults:
         }
         self._keep(transaction, change, FaultRecord(body, revision), request, outcome)
 
-    def _end(self, transaction: Transaction, change: Change, held: FaultRecord, outcome: FaultChanges) -> None:
+    def _end(self, transaction: Transaction, change: Change, record: FaultRecord, outcome: FaultChanges) -> None:
         revision, connection = self._next(transaction), transaction.connection
-        before = [find_response(connection, self.tenant, action) for action in held.body["actions"]]
+        before = [find_response(connection, self.tenant, action) for action in record.body["actions"]]
         request = [
             to_end(entry, change, revision) for entry in before if entry is not None and entry.is_a(ActionKind.fence)
         ]
@@ -502,10 +502,10 @@ class RecordFaults:
             # A fence may have been carried out though nobody said so, and is asked for until somebody does.
             if entry is not None and entry.open and entry.is_a(ActionKind.stop):
                 close(connection, self.tenant, entry.body["id"], ActionOutcome.aborted.value)
-        body = held.body | {
+        body = record.body | {
             "state": FaultState.cleared.value,
             "cleared_at": instants.to_text(self._instant(change)),
-            "actions": [*held.body["actions"], *(entry.body["id"] for entry in request)],
+            "actions": [*record.body["actions"], *(entry.body["id"] for entry in request)],
         }
         self._keep(transaction, change, FaultRecord(body, revision), request, outcome)
 
@@ -521,7 +521,7 @@ class RecordFaults:
         save(connection, self.tenant, change.subject, record, None if change.open else self.now)
         ask(connection, self.tenant, request, transaction.sequence)
         outcome.records.append(record)
-        outcome.asked.update(entry.body["domain"] for entry in request)
+        outcome.domains.update(entry.body["domain"] for entry in request)
 
     def _next(self, transaction: Transaction) -> Revision:
         return Revision(self.epoch, FAULTS.next_number(transaction.connection, self.tenant))
@@ -540,22 +540,22 @@ class TakeResponseResult:
     Attributes:
         tenant: Whose it is.
         epoch: Epoch of the faults' revisions.
-        asked: What the domain was asked.
+        response: What the domain was asked to do.
         result: Its answer.
     """
 
     tenant: str
     epoch: str
-    asked: Response
+    response: Response
     result: Result
 
     def apply(self, transaction: Transaction) -> Outcome[FaultRecord]:
         """Take the answer: the first one counts, but that it cannot be told yet leaves the question open."""
         _check_fits(self.result)
         connection = transaction.connection
-        if self.asked.open and self.result.outcome is not ActionOutcome.unknown:
+        if self.response.open and self.result.outcome is not ActionOutcome.unknown:
             close(connection, self.tenant, self.result.action, self.result.outcome.value)
-        return Outcome(find(connection, self.tenant, self.epoch, self.asked.fault))
+        return Outcome(find(connection, self.tenant, self.epoch, self.response.fault))
 
 
 def _about(subject: Subject) -> dict[str, str | int]:

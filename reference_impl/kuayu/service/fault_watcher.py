@@ -411,7 +411,7 @@ class Watcher:
         self._in_loop(lambda: self._heed(outcome))
 
     def _heed(self, outcome: FaultChanges) -> None:
-        for domain in outcome.asked:
+        for domain in outcome.domains:
             self._notifier.notify((outcome.tenant, domain))
         for record in outcome.records:
             self.hub.deliver(outcome.tenant, record)

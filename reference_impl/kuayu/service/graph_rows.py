@@ -418,24 +418,26 @@ class Rows:
         devices = np.array([len(node.devices) for node in existing], dtype=np.int64)
         return Population(self.domain, len(self.domains), member, family, len(families), devices)
 
-    def tell(self, found: Recognition, clock: float) -> list[int]:
+    def tell(self, recognition: Recognition, clock: float) -> list[int]:
         """Rows of which something is to be shown that was not before; from now on it counts as shown.
 
         A new state is shown at once; that the same state is surer, or has another reason, after a while.
         """
-        moved = (found.reason != self.reason) | (np.abs(found.confidence - self.confidence) >= MIN_CONFIDENCE_CHANGE)
-        again = moved & (found.state != UNKNOWN) & (clock >= self.told_at + REFRESH_SECONDS)
-        report = np.flatnonzero((found.state != self.state) | again)
-        self.state[report] = found.state[report]
-        self.confidence[report] = found.confidence[report]
-        self.reason[report] = found.reason[report]
+        moved = (recognition.reason != self.reason) | (
+            np.abs(recognition.confidence - self.confidence) >= MIN_CONFIDENCE_CHANGE
+        )
+        again = moved & (recognition.state != UNKNOWN) & (clock >= self.told_at + REFRESH_SECONDS)
+        report = np.flatnonzero((recognition.state != self.state) | again)
+        self.state[report] = recognition.state[report]
+        self.confidence[report] = recognition.confidence[report]
+        self.reason[report] = recognition.reason[report]
         self.told_at[report] = clock
         rows: list[int] = report.tolist()
         return rows
 
-    def utilisation(self, found: Recognition, stated: Floats) -> list[float | None]:
+    def utilisation(self, recognition: Recognition, stated: Floats) -> list[float | None]:
         """Mean utilisation of each domain over the nodes that answer and state it; None where none does."""
-        counted = (found.state < OFFLINE) & ~np.isnan(stated)
+        counted = (recognition.state < OFFLINE) & ~np.isnan(stated)
         number = np.bincount(self.domain[counted], minlength=len(self.domains))
         total = np.bincount(self.domain[counted], weights=stated[counted], minlength=len(self.domains))
         return [entry / many if many else None for entry, many in zip(total.tolist(), number.tolist(), strict=True)]

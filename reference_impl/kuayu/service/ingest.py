@@ -114,7 +114,7 @@ class IngestResult:
 
     def result(self, durability: str) -> bytes:
         """The answer, class BatchResult."""
-        wire: dict[str, Any] = {
+        document: dict[str, Any] = {
             "accepted": self.accepted,
             "rejected": requests.rejected(self.rejected),
             "durability": durability,
@@ -122,8 +122,8 @@ class IngestResult:
             "clock_offset": self.reception.offset / 1000,
         }
         if self.warnings:
-            wire["warnings"] = [warning.to_wire() for warning in self.warnings]
-        return orjson.dumps(wire)
+            document["warnings"] = [warning.to_wire() for warning in self.warnings]
+        return orjson.dumps(document)
 
     def refusal(self) -> ProblemException:
         """The problem of an atomic request that has bad items."""
@@ -503,29 +503,30 @@ class _BlockBuilder:
         self._blocks: dict[tuple[str, ...], Block] = {}
         self._done = IngestResult(reception)
 
-    def add(self, found: Columns) -> None:
+    def add(self, columns: Columns) -> None:
         """Sort more samples.
 
         Raises:
             UnfitError: One of them may not be valid.
         """
-        self._judge(set(found.instants) - self._moments.keys() - self._untimely.keys())
+        self._judge(set(columns.instants) - self._moments.keys() - self._untimely.keys())
         refused: Mapping[int, ProblemException] = {}
         try:
-            numbers = list(map(self._numbers.__getitem__, _keys(found)))
-            moments = list(map(self._moments.__getitem__, found.instants))
+            numbers = list(map(self._numbers.__getitem__, _keys(columns)))
+            moments = list(map(self._moments.__getitem__, columns.instants))
         except KeyError:
-            refused = dict(self._refusals(found))
-            numbers = [self._numbers.get(key, 0) for key in _keys(found)]
-            moments = [self._moments.get(text, 0) for text in found.instants]
-        for measures, places in found.shapes().items():
+            refused = dict(self._refusals(columns))
+            numbers = [self._numbers.get(key, 0) for key in _keys(columns)]
+            moments = [self._moments.get(text, 0) for text in columns.instants]
+        for measures, places in columns.shapes().items():
             block = self._blocks.setdefault(measures, Block(measures))
-            columns = (numbers, moments, *(found.measures[name] for name in measures))
-            if refused or len(places) < len(found):
-                columns = tuple([column[place] for place in places if place not in refused] for column in columns)
-            block.extend(*columns)
+            block_columns = (numbers, moments, *(columns.measures[name] for name in measures))
+            if refused or len(places) < len(columns):
+                taken = [place for place in places if place not in refused]
+                block_columns = tuple([column[place] for place in taken] for column in block_columns)
+            block.extend(*block_columns)
         self._done.rejected += ((self.items + place, problem) for place, problem in refused.items())
-        self.items += len(found)
+        self.items += len(columns)
 
     def result(self) -> IngestResult:
         """What became of them."""
@@ -547,12 +548,12 @@ class _BlockBuilder:
             except ProblemException as problem:
                 self._untimely[text] = problem
 
-    def _refusals(self, found: Columns) -> Iterator[tuple[int, ProblemException]]:
+    def _refusals(self, columns: Columns) -> Iterator[tuple[int, ProblemException]]:
         """Which samples cannot be taken, and why."""
-        for place, key in enumerate(_keys(found)):
+        for place, key in enumerate(_keys(columns)):
             if key not in self._numbers:
                 yield place, _unknown_subject(key, self._numbers)
-            elif (untimely := self._untimely.get(found.instants[place])) is not None:
+            elif (untimely := self._untimely.get(columns.instants[place])) is not None:
                 yield place, untimely
 
 
@@ -580,8 +581,8 @@ def _sort(batch: Batch, numbers: Numbers, reception: Reception) -> IngestResult:
     return done
 
 
-def _keys(found: Columns) -> Iterator[SubjectKey]:
-    return zip(found.kinds, found.subjects, found.devices, strict=True)
+def _keys(columns: Columns) -> Iterator[SubjectKey]:
+    return zip(columns.kinds, columns.subjects, columns.devices, strict=True)
 
 
 def _moment(text: str, reception: Reception) -> int:
@@ -770,10 +771,10 @@ class StorePage:
         return ("node" if reading.device is None else DEVICE, self.node, reading.device)
 
     def _counters(self, connection: Connection) -> Counters:
-        kept = connection.execute(select(counter.c.state).where(*self._conditions())).scalar()
-        existing = {} if kept is None else orjson.loads(kept)
+        stored = connection.execute(select(counter.c.state).where(*self._conditions())).scalar()
+        existing = {} if stored is None else orjson.loads(stored)
         # Values that were infinite stand as null in what was written before they were left out.
-        return {name: Known.from_wire(wire) for name, wire in existing.items() if wire[1] is not None}
+        return {name: Known.from_wire(encoded) for name, encoded in existing.items() if encoded[1] is not None}
 
     def _keep(self, connection: Connection, counters: Counters) -> None:
         if not counters:

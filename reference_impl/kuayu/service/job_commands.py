@@ -368,7 +368,7 @@ class TakeRunAnswer:
 
     Attributes:
         tenant: Whose it is.
-        asked: What the domain was asked for.
+        order: What the domain was asked for.
         result: Its answer.
         now: By the clock of deadlines, in milliseconds.
         follower: Is told of what changes.
@@ -377,7 +377,7 @@ class TakeRunAnswer:
     """
 
     tenant: str
-    asked: OrderRecord
+    order: OrderRecord
     result: Result
     now: int
     follower: Follower
@@ -387,7 +387,7 @@ class TakeRunAnswer:
     def apply(self, transaction: Transaction) -> Outcome[JobRecord]:
         """Take the answer; where the attempt is over, it is noted and changes nothing else."""
         _check_fits(self.result)
-        request, outcome = self.asked, self.result.outcome
+        request, outcome = self.order, self.result.outcome
         existing = job_store.find(transaction.connection, self.tenant, request.job)
         assert existing is not None
         standing = existing.standing
@@ -431,12 +431,12 @@ class KeepLines:
         """Keep the lines that are new; none where there would be a gap."""
         connection, batch = transaction.connection, self.batch
         run_of = (batch["job"], batch["attempt"], batch["domain"])
-        kept = job_store.keep_lines(connection, self.tenant, *run_of, batch["lines"], self.most)
-        if kept is None:
+        stored = job_store.keep_lines(connection, self.tenant, *run_of, batch["lines"], self.most)
+        if stored is None:
             if job_store.find(connection, self.tenant, batch["job"]) is None:
                 raise unknown_reference("/job", f"there is no job {batch['job']!r}")
             raise _no_run(*run_of)
-        return Outcome(kept)
+        return Outcome(stored)
 
 
 def expire_starts(now: int, follower: Follower, offset: int = 0) -> ExpireDue:
@@ -487,13 +487,13 @@ def _keep_decisions(transaction: Transaction, owner: str, decisions: "Sequence[d
         connection.execute(_INSERT_DECISIONS, rows)
 
 
-def _check_same(held: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+def _check_same(existing: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
     """Hold what is sent against what is there.
 
     Raises:
         ProblemException: invalid-body, at every member that differs.
     """
-    differing = sorted(name for name in held.keys() | sent.keys() if held.get(name) != sent.get(name))
+    differing = sorted(name for name in existing.keys() | sent.keys() if existing.get(name) != sent.get(name))
     if differing:
         detail = "a job does not change once it is submitted; give another one another name"
         raise invalid_body(*(Place(detail, f"/{name}" if name in sent else "") for name in differing))

@@ -217,14 +217,14 @@ class JobCoordinator:
         Raises:
             ProblemException: unknown-reference or overloaded.
         """
-        kept = await self._writer.write(KeepLines(tenant, batch, self._settings.run_log), tenant)
-        refused = len(batch["lines"]) - kept.accepted - kept.repeated
-        counts = {"kept": kept.accepted, "repeated": kept.repeated, "refused": refused, "dropped": kept.dropped}
+        stored = await self._writer.write(KeepLines(tenant, batch, self._settings.run_log), tenant)
+        refused = len(batch["lines"]) - stored.accepted - stored.repeated
+        counts = {"kept": stored.accepted, "repeated": stored.repeated, "refused": refused, "dropped": stored.dropped}
         for outcome, number in counts.items():
             self._metrics.run_log_lines.labels(outcome).inc(number)
-        if kept.accepted:
+        if stored.accepted:
             self._readers.notify((tenant, batch["job"]))
-        return kept.last
+        return stored.last
 
     async def logs(self, tenant: str, name: str, cursor: str | None, limit: int, seconds: float) -> Json:
         """Part of a job's log, class JobLogPage; where there are no further lines, waits for them.
@@ -431,7 +431,7 @@ class _TenantPasses:
     not_before: float = 0.0
     failures: int = 0
     budgets_at: float = 0.0
-    told: dict[str, tuple[str, float]] = field(default_factory=dict)
+    last_reports: dict[str, tuple[str, float]] = field(default_factory=dict)
     passes: int = 0
     task: asyncio.Task[None] | None = None
 
@@ -560,14 +560,14 @@ class JobLoop:
                 continue  # its end wakes the loop
             if passes.is_idle:
                 continue
-            if self._there.get(tenant) != (there := self._reach.of(tenant)):
-                self._there[tenant] = there
+            if self._there.get(tenant) != (reachable := self._reach.of(tenant)):
+                self._there[tenant] = reachable
                 passes.woken = True
-            at = max(now if passes.woken else passes.due, passes.not_before)
-            if at <= now:
+            instant = max(now if passes.woken else passes.due, passes.not_before)
+            if instant <= now:
                 passes.task = asyncio.create_task(self._make_pass(tenant, passes), name=f"pass of {tenant}")
             else:
-                soonest = at if soonest is None else min(soonest, at)
+                soonest = instant if soonest is None else min(soonest, instant)
         return soonest
 
     async def _make_pass(self, tenant: str, passes: _TenantPasses) -> None:
@@ -611,7 +611,7 @@ class JobLoop:
             passes.budgets_at = self._loop.time() + BUDGETS_SECONDS
         self._metrics.job_pass_seconds.labels("gather").observe(time.perf_counter() - began)
         if not gathered.jobs and not passes.book.waiting and not passes.book.held():
-            passes.told.clear()
+            passes.last_reports.clear()
             return
         decided_at = time.perf_counter()
         result = await self._decisions.compute(
@@ -621,8 +621,8 @@ class JobLoop:
         passes.passes += 1
         if self._records is not None:
             await self._threads.run(tenant, self._record, tenant, passes.passes, gathered, result)
-        ways = {step.job: step.has_way for step in result.steps}
-        passes.book.note_ways(gathered.shape, ways)
+        candidates = {step.job: step.has_way for step in result.steps}
+        passes.book.note_ways(gathered.shape, candidates)
         carried_at = time.perf_counter()
         await self._carry_out(tenant, passes, result)
         self._metrics.job_pass_seconds.labels("carry_out").observe(time.perf_counter() - carried_at)
@@ -641,16 +641,16 @@ class JobLoop:
             await _at_once(lambda step: self._carry(tenant, step, result), steps)
         report = [(step, decision) for step in others if (decision := result.job_decision(step)) is not None]
         waits = [*self._untold(passes, result), *_behind(passes.book, result)]
-        kept = [decision for _, decision in report]
-        kept += [decision for step in waits if (decision := result.job_decision(step)) is not None]
-        if kept:
-            await self._jobs.decide(tenant, kept)
+        decisions = [decision for _, decision in report]
+        decisions += [decision for step in waits if (decision := result.job_decision(step)) is not None]
+        if decisions:
+            await self._jobs.decide(tenant, decisions)
         now = self._loop.time()
         for step in waits:
-            passes.told[step.job] = (_NUMBER.sub("#", step.reason), now)
+            passes.last_reports[step.job] = (_NUMBER.sub("#", step.reason), now)
             passes.book.note_decided(step.job)
         if urgent or placed or others:
-            passes.told.clear()  # who holds what is another matter from now on, so that all is told anew
+            passes.last_reports.clear()  # who holds what is another matter from now on, so that all is told anew
 
     async def _carry(self, tenant: str, step: JobStep, result: PassResult) -> None:
         match step.verb:
@@ -681,11 +681,13 @@ class JobLoop:
     def _untold(self, passes: _TenantPasses, result: PassResult) -> list[JobStep]:
         """Steps of jobs that go on waiting which say something new, or were not kept for long."""
         now, book = self._loop.time(), passes.book
-        if len(passes.told) > 2 * len(book) + MAX_STRAY_DECISIONS:
-            passes.told = {name: report for name, report in passes.told.items() if book.record(name) is not None}
+        if len(passes.last_reports) > 2 * len(book) + MAX_STRAY_DECISIONS:
+            passes.last_reports = {
+                name: report for name, report in passes.last_reports.items() if book.record(name) is not None
+            }
 
         def is_new(step: JobStep) -> bool:
-            before = passes.told.get(step.job)
+            before = passes.last_reports.get(step.job)
             return before is None or before[0] != _NUMBER.sub("#", step.reason) or now - before[1] >= REPEATED_SECONDS
 
         return [step for step in result.steps if step.verb is JobVerb.DECIDE and is_new(step)][:DECISIONS_PER_PASS]

@@ -73,7 +73,7 @@ def starts(
     spec: Mapping[str, Any],
     submitted: int,
     attempt: int,
-    held: Mapping[str, Any],
+    holdings: Mapping[str, Any],
     reservations: Mapping[str, str],
     revision: Mapping[str, Any],
     step: int,
@@ -85,7 +85,7 @@ def starts(
         submitted: When it was submitted, in milliseconds. A job that has the name of one that was forgotten must not
             get answers that were given to the other.
         attempt: Which attempt, from one.
-        held: Class JobPlacement.
+        holdings: Class JobPlacement.
         reservations: For each domain, the action by which the devices were reserved there.
         revision: Class Revision that the placement was decided on.
         step: Last step of which a checkpoint was reported; zero where there is none.
@@ -93,16 +93,16 @@ def starts(
     run: Json = {
         "attempt": attempt,
         "workload": spec["workload"],
-        "shares": held["shares"],
-        "split_mode": held["split_mode"],
+        "shares": holdings["shares"],
+        "split_mode": holdings["split_mode"],
         "step": step,
         "grace": spec.get("grace", DEFAULT_GRACE),
     }
-    if "sync_period" in held:
-        run["sync_period"] = held["sync_period"]
+    if "sync_period" in holdings:
+        run["sync_period"] = holdings["sync_period"]
     if "checkpoint" in spec:
         run["checkpoint"] = spec["checkpoint"]
-    for share in held["shares"]:
+    for share in holdings["shares"]:
         body = _action(spec, submitted, attempt, share["domain"], ActionKind.start, revision)
         body |= {name: share[name] for name in ("accelerator", "devices", "nodes") if name in share}
         body["reservation"] = reservations[share["domain"]]
@@ -170,10 +170,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A change of state; its attributes are those of class JobTransition, ``at`` in milliseconds."""
+    """A change of state; its attributes are those of class JobTransition, ``instant`` (its ``at``) in milliseconds."""
 
     state: JobState
-    at: int
+    instant: int
     attempt: int
     reason: str
 
@@ -226,7 +226,7 @@ class JobStanding:
         allocation: Allocation of the attempt that is under way; None while none is.
         revision: Class Revision that this was decided on.
         weights: Compute index of accelerators by domain, where the attempt may run; one where it is not stated.
-        held: What the attempt holds, class JobPlacement; None unless its allocation was committed.
+        holding: What the attempt holds, class JobPlacement; None unless its allocation was committed.
         held_since: Since when, in milliseconds.
         used: Device-milliseconds that former attempts have held, weighted by compute index.
         started: When it ran first, in milliseconds.
@@ -256,7 +256,7 @@ class JobStanding:
     allocation: str | None = None
     revision: Mapping[str, Any] | None = None
     weights: Mapping[str, Mapping[str, float]] | None = None
-    held: Json | None = None
+    holding: Json | None = None
     held_since: int | None = None
     used: float = 0.0
     started: int | None = None
@@ -314,7 +314,7 @@ class JobStanding:
     def rate(self) -> float:
         """Reference devices that it holds: devices, each weighted by its compute index."""
         weights = self.weights or {}
-        shares = self.held["shares"] if self.held else ()
+        shares = self.holding["shares"] if self.holding else ()
         total = 0.0
         for share in shares:
             total += share["devices"] * weights.get(share["domain"], {}).get(share["accelerator"], 1.0)
@@ -342,14 +342,14 @@ class AllocationView:
     Attributes:
         name: Which.
         phase: Where it stands.
-        held: What is held, class JobPlacement; None unless it is committed.
+        holding: What is held, class JobPlacement; None unless it is committed.
         reservations: For each domain, the action by which its devices were reserved.
         reason: Why it stands so.
     """
 
     name: str
     phase: AllocationPhase
-    held: Json | None = None
+    holding: Json | None = None
     reservations: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = None
 
@@ -547,9 +547,9 @@ def end_serving(standing: JobStanding, now: int) -> JobStanding:
 
 def _begin(standing: JobStanding, allocation: AllocationView, now: int) -> JobStanding:
     """Its devices are held everywhere: an attempt begins, and all domains are asked to start its runs."""
-    assert allocation.held is not None
+    assert allocation.holding is not None
     assert standing.revision is not None
-    attempt, existing = standing.begun + 1, allocation.held
+    attempt, existing = standing.begun + 1, allocation.holding
     orders = starts(
         standing.spec,
         standing.submitted,
@@ -560,7 +560,9 @@ def _begin(standing: JobStanding, allocation: AllocationView, now: int) -> JobSt
         standing.checkpoint_step or 0,
     )
     domains = ", ".join(share["domain"] for share in existing["shares"])
-    begun = replace(standing, begun=attempt, held=existing, held_since=now, resize=None, runs=tuple(map(Run, orders)))
+    begun = replace(
+        standing, begun=attempt, holding=existing, held_since=now, resize=None, runs=tuple(map(Run, orders))
+    )
     return _explain(begun, f"devices are held in {domains}, where its runs are being started")
 
 
@@ -624,7 +626,7 @@ def _settle(standing: JobStanding, why: str | None, now: int) -> JobStanding:
     free = replace(
         standing,
         allocation=None,
-        held=None,
+        holding=None,
         held_since=None,
         weights=None,
         used=standing.used_until(now),

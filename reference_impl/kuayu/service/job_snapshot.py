@@ -216,9 +216,9 @@ class ActiveJobs:
         """Accounts of jobs that are queued or held."""
         return {*self._queues, *(account_of(record.standing.spec) for record in self._held.values())}
 
-    def note_ways(self, shape: object, ways: Mapping[str, bool]) -> None:
+    def note_ways(self, shape: object, candidates: Mapping[str, bool]) -> None:
         """Note whether jobs had a way, when they were decided on last."""
-        for name, has_way in ways.items():
+        for name, has_way in candidates.items():
             if has_way:
                 self._no_way.pop(name, None)
             elif name in self._records:
@@ -339,7 +339,7 @@ class PassInput:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _DeviceMeasures:
     """What a device measured.
 
     Attributes:
@@ -370,7 +370,7 @@ class _Registry:
     written: bytes = b"{}"
     devices: dict[int, tuple[str, str]] = field(default_factory=dict)
     nodes: "list[documents.Node]" = field(default_factory=list)
-    measured: "dict[int, _Measured]" = field(default_factory=dict)
+    measured: "dict[int, _DeviceMeasures]" = field(default_factory=dict)
     sustained: dict[str, dict[str, float]] = field(default_factory=dict)
     broken: dict[str, list[str]] = field(default_factory=dict)
     measured_at: float = float("-inf")
@@ -547,10 +547,10 @@ def _held_to_look_at(
     return [*(for_budget if budgets else []), *freed[:MAX_FRONT_JOBS]]
 
 
-def _measured(values: Mapping[str, ObservedValue]) -> _Measured:
+def _measured(values: Mapping[str, ObservedValue]) -> _DeviceMeasures:
     """What of a device's newest values decisions rest on."""
     throughput, state = (values.get(name) for name in ("sustained_matrix_throughput", "health_state"))
-    return _Measured(
+    return _DeviceMeasures(
         None if throughput is None else throughput.quantity,
         state is not None and state.quantity in {HealthState.faulty.value, HealthState.offline.value},
     )

@@ -75,7 +75,7 @@ class JobRecord:
     def to_wire(self) -> Json:
         """The job as class JobRecord has it. What it has held is counted up to its last change."""
         standing = self.standing
-        wire = {
+        document = {
             **standing.spec,
             "state": standing.state.value,
             "reason": standing.reason,
@@ -88,7 +88,7 @@ class JobRecord:
         }
         stated = {
             "allocation": standing.allocation,
-            "placement": standing.held,
+            "placement": standing.holding,
             "step": standing.step,
             "checkpoint_step": standing.checkpoint_step,
             "started_at": _instant(standing.started),
@@ -97,7 +97,7 @@ class JobRecord:
             "resize": standing.resize,
             "replicas": None if standing.serving is None else standing.serving["told"],
         }
-        return wire | {name: value for name, value in stated.items() if value is not None}
+        return document | {name: value for name, value in stated.items() if value is not None}
 
     def event(self) -> bytes:
         """The job as an event; the same bytes whenever it is told."""
@@ -169,9 +169,10 @@ _INSERT, _INSERT_RUN, _INSERT_ORDER = insert(job), insert(run), insert(job_actio
 
 def record_of(row: Mapping[Any, Any], runs: Iterable[Run] = ()) -> JobRecord:
     """The version of a job in a row."""
-    kept: Json = orjson.loads(row["standing"])
+    stored: Json = orjson.loads(row["standing"])
+    stored["holding"] = stored.pop("held")
     standing = JobStanding(
-        **kept
+        **stored
         | {
             "spec": orjson.loads(row["body"]),
             "submitted": row["submitted"],
@@ -179,10 +180,10 @@ def record_of(row: Mapping[Any, Any], runs: Iterable[Run] = ()) -> JobRecord:
             "allocation": row["allocation"],
             "deadline": row["deadline"],
             "ended": row["ended"],
-            "verdict": None if kept["verdict"] is None else Verdict(kept["verdict"]),
+            "verdict": None if stored["verdict"] is None else Verdict(stored["verdict"]),
             "transitions": tuple(
-                Transition(**transition | {"state": JobState(transition["state"])})
-                for transition in kept["transitions"]
+                Transition(JobState(change["state"]), change["at"], change["attempt"], change["reason"])
+                for change in stored["transitions"]
             ),
             "runs": tuple(runs),
         }
@@ -323,18 +324,19 @@ def _save_order(
 
 
 def _standing_to_json(standing: JobStanding) -> str:
-    kept = {name: getattr(standing, name) for name in JobStanding.__dataclass_fields__ if name not in _STORED_APART}
-    kept["transitions"] = [
-        {"state": change.state.value, "at": change.at, "attempt": change.attempt, "reason": change.reason}
+    stored = {name: getattr(standing, name) for name in JobStanding.__dataclass_fields__ if name not in _STORED_APART}
+    stored["held"] = stored.pop("holding")
+    stored["transitions"] = [
+        {"state": change.state.value, "at": change.instant, "attempt": change.attempt, "reason": change.reason}
         for change in standing.transitions
     ]
-    return orjson.dumps(kept).decode()
+    return orjson.dumps(stored).decode()
 
 
 def _transition_to_wire(change: Transition) -> Json:
     return {
         "state": change.state.value,
-        "at": instants.to_text(change.at),
+        "at": instants.to_text(change.instant),
         "attempt": change.attempt,
         "reason": change.reason,
     }
@@ -391,7 +393,7 @@ class JobChanges(allocation_store.AllocationChanges):
             account_store.note_attempt(connection, tenant, old, self.stamp)
         entered = None if old is not None and old.state is after.state else after.state
         shown = before is None or record.revision != before.revision
-        self.made.append(JobChange(tenant, _asked(old, after), record, entered, shown))
+        self.changes.append(JobChange(tenant, _asked(old, after), record, entered, shown))
         if after.withdrawing and not (old is not None and old.withdrawing):
             return self._let_go(tenant, record)
         return record
@@ -412,7 +414,7 @@ class JobChanges(allocation_store.AllocationChanges):
         connection, standing = self.transaction.connection, allocation.standing
         record = of_allocation(connection, tenant, allocation.name)
         reservations = {entry.domain: entry.action for entry in standing.current(ActionPhase.commit)}
-        view = AllocationView(allocation.name, standing.phase, standing.held, reservations, standing.reason)
+        view = AllocationView(allocation.name, standing.phase, standing.holding, reservations, standing.reason)
         while record is not None:
             after = job_rules.follow_allocation(record.standing, view, self.stamp)
             if after == record.standing:
@@ -666,20 +668,20 @@ class JobStore:
         with self._database.reading() as connection:
             return find(connection, owner, name)
 
-    def listing(self, owner: str, *, at: Revision | None, after: str, limit: int) -> Listing[JobRecord] | None:
+    def listing(self, owner: str, *, revision: Revision | None, after: str, limit: int) -> Listing[JobRecord] | None:
         """Part of the list in order of identifier, pinned to a revision; None where that is no longer held."""
         with self._database.reading() as connection:
-            at = at or Revision(self._database.epoch, JOBS.number(connection, owner))
-            if at.epoch != self._database.epoch or not JOBS.holds(connection, owner, at.number):
+            revision = revision or Revision(self._database.epoch, JOBS.number(connection, owner))
+            if revision.epoch != self._database.epoch or not JOBS.holds(connection, owner, revision.number):
                 return None
             rows = connection.execute(
                 versions()
-                .where(job.c.tenant == owner, job.c.id > after, JOBS.valid_at(at.number))
+                .where(job.c.tenant == owner, job.c.id > after, JOBS.valid_at(revision.number))
                 .order_by(job.c.id)
                 .limit(limit + 1)
             ).mappings()
             result = [record_of(row) for row in rows]
-            return Listing(result[:limit], len(result) > limit, at)
+            return Listing(result[:limit], len(result) > limit, revision)
 
     def join(self, owner: str, last: Revision | None) -> StreamStart[JobRecord]:
         """Begin to follow jobs: each version is a change, so a stream goes on across restarts of the service.

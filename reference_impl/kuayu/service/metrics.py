@@ -189,10 +189,10 @@ class Metrics:
         """So many samples wait."""
         self.queue.set(weight)
 
-    def took(self, way: str, accepted: int, rejected: int) -> None:
+    def took(self, method: str, accepted: int, rejected: int) -> None:
         """A bulk request was answered."""
-        self.samples.labels(way, "accepted").inc(accepted)
-        self.samples.labels(way, "rejected").inc(rejected)
+        self.samples.labels(method, "accepted").inc(accepted)
+        self.samples.labels(method, "rejected").inc(rejected)
 
     def took_in(self, item: str, accepted: int, rejected: int) -> None:
         """A batch of heartbeats or log lines was answered."""

@@ -31,8 +31,8 @@ class Place:
 
     def to_wire(self) -> dict[str, str]:
         """The place as class ProblemError has it."""
-        wire = {"pointer": self.pointer, "detail": _text(self.detail)}
-        return wire if self.parameter is None else wire | {"parameter": _text(self.parameter)}
+        document = {"pointer": self.pointer, "detail": _text(self.detail)}
+        return document if self.parameter is None else document | {"parameter": _text(self.parameter)}
 
 
 class ProblemException(Exception):
@@ -62,7 +62,7 @@ class ProblemException(Exception):
     def to_wire(self) -> dict[str, Any]:
         """The problem as class Problem has it."""
         kind = _types()[self.name]
-        wire: dict[str, Any] = {
+        document: dict[str, Any] = {
             "type": kind.type,
             "title": kind.title_en,
             "status": kind.status,
@@ -70,10 +70,10 @@ class ProblemException(Exception):
             "retryable": kind.retryable,
         }
         if self.retry_after is not None:
-            wire["retry_after"] = self.retry_after
+            document["retry_after"] = self.retry_after
         if self.places:
-            wire["errors"] = [place.to_wire() for place in self.places[:MAX_ERRORS]]
-        return wire
+            document["errors"] = [place.to_wire() for place in self.places[:MAX_ERRORS]]
+        return document
 
     def response(self) -> Response:
         """The problem as an answer."""

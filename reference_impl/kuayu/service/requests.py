@@ -495,7 +495,7 @@ class ExpositionQuery(NoQuery):
 class ReportQuery(NoQuery):
     """When a report is about."""
 
-    at: InstantText | None = Field(default=None, description="The instant; now where absent.")
+    instant: InstantText | None = Field(default=None, alias="at", description="The instant; now where absent.")
 
 
 def milliseconds(name: str, text: str | None) -> int | None:

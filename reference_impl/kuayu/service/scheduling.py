@@ -22,7 +22,7 @@ import orjson
 from kuayu import json_patch
 from kuayu.scheduling.state_digest import STAYING, CanonicalState, grouped
 from kuayu.service import requests
-from kuayu.service.computations import Decided, check, check_instants, or_problem
+from kuayu.service.computations import ComputedAnswer, check, check_instants, or_problem
 from kuayu.service.problems import Place, ProblemException, invalid_body
 from kuayu.service.requests import MAX_DEPTH
 from kuayu_schemas import schema
@@ -59,30 +59,30 @@ class Bases:
 
     def get(self, tenant: str, digest: str) -> Base | None:
         """A base of a tenant; None where it is not held."""
-        held = self._held.get(tenant)
-        if held is None or digest not in held:
+        bases = self._held.get(tenant)
+        if bases is None or digest not in bases:
             return None
-        held.move_to_end(digest)
-        return held[digest]
+        bases.move_to_end(digest)
+        return bases[digest]
 
-    def hold(self, tenant: str, base: Base, room: int) -> None:
+    def hold(self, tenant: str, base: Base, capacity: int) -> None:
         """Hold a base of a tenant.
 
         Args:
             tenant: Whose it is.
             base: The base; one that is larger than all the room is not held.
-            room: Bytes of canonical JSON that all bases of all tenants may have together.
+            capacity: Bytes of canonical JSON that all bases of all tenants may have together.
         """
         digest, size = base.canonical.digest, base.canonical.size
-        if size > room:
+        if size > capacity:
             return
-        held = self._held.setdefault(tenant, OrderedDict())
-        if digest in held:
-            held.move_to_end(digest)
+        bases = self._held.setdefault(tenant, OrderedDict())
+        if digest in bases:
+            bases.move_to_end(digest)
             return
-        held[digest] = base
+        bases[digest] = base
         self._sizes[tenant] = self._sizes.get(tenant, 0) + size
-        while sum(self._sizes.values()) > room:
+        while sum(self._sizes.values()) > capacity:
             self._forget_one()
 
     def _forget_one(self) -> None:
@@ -109,9 +109,9 @@ def whole(request: "documents.PlacementRequest") -> CanonicalState:
         ProblemException: invalid-body, where that is another state's.
     """
     canonical = CanonicalState(request["state"])
-    found = _digest(canonical, "/state")
-    if found != request["digest"]:
-        raise invalid_body(Place(f"the state has the digest {found}; send that, or none", "/digest"))
+    digest = _digest(canonical, "/state")
+    if digest != request["digest"]:
+        raise invalid_body(Place(f"the state has the digest {digest}; send that, or none", "/digest"))
     return canonical
 
 
@@ -142,9 +142,9 @@ def patched(bases: Bases, tenant: str, request: "documents.PlacementRequest", mo
     except json_patch.PatchError as error:
         raise invalid_body(Place(error.detail, f"/patch/operations/{error.position}")) from error
     canonical = CanonicalState(state, base.canonical) if _is_valid(state, base.canonical) else None
-    found = _digest(canonical or state, "/patch/operations")
-    if found != patch["result"]:
-        detail = f"the patch leads to {found} and not to what it states; make it anew, or send the whole state"
+    digest = _digest(canonical or state, "/patch/operations")
+    if digest != patch["result"]:
+        detail = f"the patch leads to {digest} and not to what it states; make it anew, or send the whole state"
         raise invalid_body(Place(detail, "/patch/result"))
     if canonical is None:
         errors = schema.errors("PlacementRequest", with_state(request, state))
@@ -290,18 +290,18 @@ def may_need_bases(body: bytes) -> bool:
     )
 
 
-def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: bool = False) -> Decided:  # noqa: FBT001, FBT002 - workers pass it on
+def place(body: bytes, tenant: str = "", capacity: int = 0, most: int = 0, learned: bool = False) -> ComputedAnswer:  # noqa: FBT001, FBT002 - workers pass it on
     """Answer a request for placements, class PlacementRequest.
 
     Args:
         body: The request.
         tenant: Whose bases a patch may start from.
-        room: Bytes of canonical JSON of the bases that this worker may hold; where it is nought it holds none.
+        capacity: Bytes of canonical JSON of the bases that this worker may hold; where it is zero it holds none.
         most: Bytes of the largest state.
         learned: Whether the network sets the rule's constants.
     """
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         from kuayu.scheduling import parse, policy_network
         from kuayu.scheduling import place as placement
 
@@ -320,7 +320,7 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
         parsed = parse.parse_jobs(request["state"], base.parsed if base else None)
         report = placement.place(request, parsed=parsed, network=network)
         if canonical is not None:
-            _bases.hold(tenant, Base(canonical, parsed), room)
+            _bases.hold(tenant, Base(canonical, parsed), capacity)
         return _decided(report)
 
     return or_problem(decide)
@@ -338,10 +338,10 @@ def _placed(body: bytes, tenant: str, network: "PolicyNetwork | None") -> "docum
     before = _caches().of(tenant)
     if before.parsed is not None and before.parsed.specs.stale:
         before = typed.JobCache()
-    found = typed.read(body, before)
-    if found is None:
+    request_and_jobs = typed.read(body, before)
+    if request_and_jobs is None:
         return None
-    request, jobs = found
+    request, jobs = request_and_jobs
     state, parsed = request["state"], parse.ParsedJobs(jobs, before.parsed)
     jobs.cache.parsed = parsed
     _caches().keep(tenant, jobs.cache)
@@ -357,50 +357,50 @@ def _placed(body: bytes, tenant: str, network: "PolicyNetwork | None") -> "docum
     return placement.report(request, snapshot, lambda job: typed.plain(jobs.placements[job].shares[0]), network=network)
 
 
-def _decided(report: "documents.PlacementReport") -> Decided:
+def _decided(report: "documents.PlacementReport") -> ComputedAnswer:
     decisions: Counter[tuple[str, ...]] = Counter((decision["verb"],) for decision in report["decisions"])
-    return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
+    return ComputedAnswer(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
 
-def find_front(body: bytes, *, arrived: float | None = None) -> Decided:
+def find_front(body: bytes, *, arrived: float | None = None) -> ComputedAnswer:
     """Answer a request for a Pareto front, class ParetoRequest, whose time limit runs since it arrived."""
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         from kuayu.scheduling import pareto
 
         request: documents.ParetoRequest = _read(body, "ParetoRequest")
         _check_state(request["state"])
         check(len(request["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
-        return Decided(200, orjson.dumps(pareto.front(request, arrived)))
+        return ComputedAnswer(200, orjson.dumps(pareto.front(request, arrived)))
 
     return or_problem(decide)
 
 
-def plan_allocation(body: bytes) -> Decided:
+def plan_allocation(body: bytes) -> ComputedAnswer:
     """Answer a request for an allocation plan, class AllocationPlanRequest."""
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         from kuayu.scheduling import capacity_plan
 
         request: documents.AllocationPlanRequest = _read(body, "AllocationPlanRequest")
         _check_state(request["state"])
         forecasts = len(request.get("forecast", ())) * _pools(request["state"])
         check(forecasts, MOST_DEMANDS, "forecasts × pools", "forecasts or pools")
-        return Decided(200, orjson.dumps(capacity_plan.plan(request)))
+        return ComputedAnswer(200, orjson.dumps(capacity_plan.plan(request)))
 
     return or_problem(decide)
 
 
-def find_routes(body: bytes) -> Decided:
+def find_routes(body: bytes) -> ComputedAnswer:
     """Answer a request for routes, class RouteRequest."""
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         from kuayu.scheduling import routing
 
         request: documents.RouteRequest = _read(body, "RouteRequest")
         sources = sum(len(demand["sources"]) for demand in request["demands"])
         check(sources * len(request["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
-        return Decided(200, orjson.dumps(routing.route(request)))
+        return ComputedAnswer(200, orjson.dumps(routing.route(request)))
 
     return or_problem(decide)
 
@@ -474,7 +474,7 @@ def _check_state(state: "documents.SchedulingState") -> None:
     _check_work(state, len(state["waiting"]) + len(state["running"]), sum(share["devices"] for share in shares))
 
 
-def _check_work(state: "documents.SchedulingState", jobs: int, held: int) -> None:
+def _check_work(state: "documents.SchedulingState", jobs: int, devices: int) -> None:
     """The same, of a state with so many jobs, which hold so many devices.
 
     Raises:
@@ -484,7 +484,7 @@ def _check_work(state: "documents.SchedulingState", jobs: int, held: int) -> Non
     check(len(state["domains"]) * len(state["links"]), MOST_PATHS, "domains × links", "domains or links")
     largest = max((pool["devices"] for domain in state["domains"] for pool in domain["pools"]), default=0)
     check(_pools(state) * largest, MOST_DEVICES, "pools × devices of the largest", "devices or pools")
-    check(held, MOST_DEVICES, "devices of running jobs", "devices")
+    check(devices, MOST_DEVICES, "devices of running jobs", "devices")
 
 
 def _pools(state: "documents.SchedulingState") -> int:

@@ -201,23 +201,23 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How the last scrape of a target went; the instant in milliseconds."""
+    """How the last scrape of a target went; ``scraped`` in milliseconds."""
 
     state: str = "pending"
-    at: int | None = None
+    scraped: int | None = None
     problem: Mapping[str, Any] | None = None
     warnings: Warnings = ()
 
     def to_wire(self) -> dict[str, Any]:
         """The members that class ScrapeTargetRecord has for it."""
-        wire: dict[str, Any] = {"state": self.state}
-        if self.at is not None:
-            wire["last_scrape_at"] = instants.to_text(self.at)
+        document: dict[str, Any] = {"state": self.state}
+        if self.scraped is not None:
+            document["last_scrape_at"] = instants.to_text(self.scraped)
         if self.problem is not None:
-            wire["last_problem"] = self.problem
+            document["last_problem"] = self.problem
         if self.warnings:
-            wire["last_warnings"] = list(self.warnings)
-        return wire
+            document["last_warnings"] = list(self.warnings)
+        return document
 
 
 class ScrapeError(Exception):

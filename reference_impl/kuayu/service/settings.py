@@ -28,7 +28,7 @@ SOLE_TENANT = "default"
 """Tenant of everyone where the feature tenancy is off."""
 
 
-QUOTA = Quota(resources=1_000_000, each=1024 * 1024, together=512 * 1024 * 1024)
+QUOTA = Quota(resources=1_000_000, largest=1024 * 1024, together=512 * 1024 * 1024)
 """What a tenant may have registered where the operator does not say."""
 
 

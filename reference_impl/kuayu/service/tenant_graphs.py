@@ -453,8 +453,10 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
-def _seen(found: Recognition, row: int) -> NodeVerdict:
-    return NodeVerdict(int(found.state[row]), round(float(found.confidence[row]), 2), REASONS[int(found.reason[row])])
+def _seen(recognition: Recognition, row: int) -> NodeVerdict:
+    return NodeVerdict(
+        int(recognition.state[row]), round(float(recognition.confidence[row]), 2), REASONS[int(recognition.reason[row])]
+    )
 
 
 IDLE_LOOK_SECONDS = 1.0

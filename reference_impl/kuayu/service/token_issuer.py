@@ -501,10 +501,10 @@ class TokenIssuer:
         name = self.claims[what]
         if name in claims:
             return claims[name]
-        found: Any = claims
+        value: Any = claims
         for step in name.split("."):
-            found = found.get(step) if isinstance(found, dict) else None
-        return found
+            value = value.get(step) if isinstance(value, dict) else None
+        return value
 
 
 def read_claims(entries: list[str]) -> Mapping[str, str]:

@@ -416,7 +416,7 @@ def batch_of(name: str, domain: str) -> JsonObject:
 
 
 def test_a_tenant_has_so_many_jobs_and_no_larger_one(tmp_path_factory: pytest.TempPathFactory) -> None:
-    quota = Quota(resources=2, each=2_000, together=100_000)
+    quota = Quota(resources=2, largest=2_000, together=100_000)
     with running(tmp_path_factory.mktemp("quota"), quota=quota) as service:
         submit(service, "a")
         submit(service, "b")

@@ -33,8 +33,8 @@ def kept_answer(answer: Answer) -> Response:
 RecordT = TypeVar("RecordT")
 
 Read = Callable[..., Listing[RecordT] | None]
-"""Reads part of a listing: at a revision (``at``), after an identifier (``after``), so many records (``limit``). None
-where the revision is no longer held."""
+"""Reads part of a listing: at a ``revision``, ``after`` an identifier, as many records as ``limit``. None where the
+revision is no longer held."""
 
 
 async def read_listing(
@@ -81,7 +81,7 @@ async def read_page(
     if query.cursor is not None:
         position = cursors.read(query.cursor)
         revision, after = Revision(position["epoch"], position["number"]), position["after"]
-    result = await runtime.threads.run(tenant, partial(read, at=revision, after=after, limit=query.limit))
+    result = await runtime.threads.run(tenant, partial(read, revision=revision, after=after, limit=query.limit))
     if result is None:
         raise ProblemException("revision-expired", "the listing is too old to go on; begin again without a cursor")
     members: dict[str, Any] = {"revision": result.revision.to_wire()}

@@ -67,7 +67,7 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
                 "max_page": settings.max_page,
                 "retention": settings.retention,
                 "idempotency": settings.idempotency,
-                "max_resource": settings.quota.each,
+                "max_resource": settings.quota.largest,
                 "max_resources": settings.quota.resources,
                 "max_resources_together": settings.quota.together,
             },

@@ -171,7 +171,7 @@ def _add_report(kind: Kind) -> None:
         request: Request, name: Annotated[str, Path(alias="id")], query: Annotated[ReportQuery, Query()]
     ) -> Response:
         runtime, tenant = runtime_of(request), tenant_of(request)
-        instant = milliseconds("at", query.at)
+        instant = milliseconds("at", query.instant)
         record = await get_resource(request, tenant, kind, name)
         reporter = Reporter(runtime.store, runtime.catalogue, tenant, instants.now() if instant is None else instant)
         return json_answer(await runtime.threads.run(tenant, reporter.report, kind, record))

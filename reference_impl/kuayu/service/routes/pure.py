@@ -20,7 +20,7 @@ from prometheus_client import Counter
 
 from kuayu.scheduling import Scheduler
 from kuayu.service import computations, concurrency, openapi, requests, scheduling
-from kuayu.service.computations import Decided
+from kuayu.service.computations import ComputedAnswer
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import MEDIA_TYPE
 from kuayu.service.requests import NoQuery
@@ -33,10 +33,10 @@ Ts = TypeVarTuple("Ts")
 async def decide(
     request: Request,
     operation: str,
-    decide: Callable[[bytes, Unpack[Ts]], Decided],
+    decide: Callable[[bytes, Unpack[Ts]], ComputedAnswer],
     *arguments: *Ts,
     search: bool = False,
-) -> Decided:
+) -> ComputedAnswer:
     """Have a worker answer a request.
 
     Args:
@@ -59,9 +59,9 @@ async def decide(
 async def decide_on_bases(
     request: Request,
     operation: str,
-    decide: Callable[[bytes, str, int, int], Decided],
+    decide: Callable[[bytes, str, int, int], ComputedAnswer],
     may_need_bases: Callable[[bytes], bool],
-) -> Decided:
+) -> ComputedAnswer:
     """Have a request answered that may rest on what the service was sent before.
 
     Args:
@@ -78,12 +78,12 @@ async def decide_on_bases(
     tenant = tenant_of(request)
     body = await requests.read(request, "application/json", runtime.settings.max_body)
     workers = runtime.holders(tenant) if may_need_bases(body) else runtime.decisions
-    room, most = runtime.settings.base_bytes, runtime.settings.max_body
-    computed = workers.compute(operation, decide, body, tenant, room, most, tenant=tenant)
+    capacity, most = runtime.settings.base_bytes, runtime.settings.max_body
+    computed = workers.compute(operation, decide, body, tenant, capacity, most, tenant=tenant)
     return await concurrency.while_wanted(request, computed)
 
 
-def answer(decided: Decided) -> Response:
+def answer(decided: ComputedAnswer) -> Response:
     """The answer of a worker as that of the service."""
     failed = decided.status >= 400  # noqa: PLR2004 - where HTTP's failures begin
     return Response(decided.body, decided.status, media_type=MEDIA_TYPE if failed else "application/json")
@@ -113,7 +113,7 @@ class Computation:
     tag: str
     request: str
     report: str
-    decide: Callable[..., Decided]
+    decide: Callable[..., ComputedAnswer]
     summary: str
     answer: str
     description: str

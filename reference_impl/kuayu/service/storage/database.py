@@ -660,7 +660,7 @@ def _migrate(connection: Connection) -> None:
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
     current = MigrationContext.configure(connection).get_current_revision()
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    known = {revision.revision for revision in ScriptDirectory.from_config(config).walk_revisions()}
     if current is not None and current not in known:
         raise DatabaseError(
             f"the database is at version {current}, which this version of Kuayu does not know",
@@ -680,22 +680,22 @@ def _facts(connection: Connection) -> dict[str, str]:
 
 
 def _identity(
-    connection: Connection, facts: Mapping[str, str], held: Mapping[str, str], *, lost: bool
+    connection: Connection, facts: Mapping[str, str], values: Mapping[str, str], *, lost: bool
 ) -> tuple[str, bytes]:
     """Epoch and secret of the database; the epoch is renewed where acknowledged writes may be missing.
 
     Args:
         connection: In a transaction.
         facts: What the database says of itself.
-        held: What it is to say from now on.
+        values: What it is to say from now on.
         lost: Whether acknowledged writes may be missing.
     """
     epoch = facts["epoch"]
     if lost and "new" not in facts:
         epoch = _new_name()
         connection.execute(update(meta).where(meta.c.name == "epoch").values(value=epoch))
-    connection.execute(delete(meta).where(meta.c.name.in_(held)))
-    connection.execute(insert(meta), [{"name": name, "value": value} for name, value in held.items()])
+    connection.execute(delete(meta).where(meta.c.name.in_(values)))
+    connection.execute(insert(meta), [{"name": name, "value": value} for name, value in values.items()])
     return epoch, bytes.fromhex(facts["secret"])
 
 

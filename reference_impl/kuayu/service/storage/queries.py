@@ -93,9 +93,9 @@ class SampleSlice:
 def samples(connection: Connection, query: SampleQuery) -> SampleSlice:
     """Read samples. Each subject's are in order in the table; they are merged here."""
     streams = (_stream(connection, query, number, device) for number, device in query.subjects.items())
-    merged = heapq.merge(*streams, key=lambda found: (found.observed, found.device or ""))
-    found = [found for found, _ in zip(merged, range(query.limit + 1), strict=False)]
-    return SampleSlice(found[: query.limit], len(found) > query.limit)
+    merged = heapq.merge(*streams, key=lambda sample: (sample.observed, sample.device or ""))
+    result = list(islice(merged, query.limit + 1))
+    return SampleSlice(result[: query.limit], len(result) > query.limit)
 
 
 def _stream(connection: Connection, query: SampleQuery, number: int, device: str | None) -> Iterator[StoredSample]:
@@ -132,8 +132,8 @@ def sequence(connection: Connection) -> int:
 
 def oldest(connection: Connection, owner: str) -> int:
     """Oldest revision of a tenant's resources that is still held whole."""
-    kept = connection.execute(select(meta.c.value).where(meta.c.name == f"oldest:{owner}")).scalar()
-    return int(kept or 0)
+    stored = connection.execute(select(meta.c.value).where(meta.c.name == f"oldest:{owner}")).scalar()
+    return int(stored or 0)
 
 
 MAX_LIFE_MILLISECONDS = 300_000
@@ -160,27 +160,27 @@ class ObservedValue:
 ObservedValues = dict[int, dict[str, ObservedValue]]
 
 
-def values(connection: Connection, numbers: Sequence[int], at: int) -> ObservedValues:
+def values(connection: Connection, numbers: Sequence[int], instant: int) -> ObservedValues:
     """Newest value of each measure, subject by subject; subjects and measures without any are left out."""
     result: ObservedValues = {}
     for chunk in _chunks(numbers):
-        lacking = _of_newest_samples(connection, chunk, at, result)
+        lacking = _of_newest_samples(connection, chunk, instant, result)
         for names, subjects in lacking.items():
-            _of_earlier_samples(connection, names, subjects, at, result)
-        _lasting(connection, chunk, at, result)
+            _of_earlier_samples(connection, names, subjects, instant, result)
+        _lasting(connection, chunk, instant, result)
     return {number: existing for number, existing in result.items() if existing}
 
 
 def _of_newest_samples(
-    connection: Connection, numbers: Sequence[int], at: int, found: ObservedValues
+    connection: Connection, numbers: Sequence[int], limit: int, result: ObservedValues
 ) -> dict[tuple[str, ...], list[int]]:
     """Note what the newest sample of each subject states; the subjects by the dynamic measures that it does not."""
     instant = (
         select(func.max(sample.c.observed))
         .where(
             sample.c.subject_no == subject.c.no,
-            sample.c.observed <= at,
-            sample.c.observed >= at - MAX_LIFE_MILLISECONDS,
+            sample.c.observed <= limit,
+            sample.c.observed >= limit - MAX_LIFE_MILLISECONDS,
         )
         .scalar_subquery()
     )
@@ -189,37 +189,39 @@ def _of_newest_samples(
     for row in _samples(connection, [(number, observed) for number, observed in newest if observed is not None]):
         number, observed = row["subject_no"], row["observed"]
         existing = {name: ObservedValue(row[name], observed) for name in _DYNAMIC if row[name] is not None}
-        found[number] = existing
+        result[number] = existing
         if len(existing) < len(_DYNAMIC):
             lacking.setdefault(tuple(name for name in _DYNAMIC if name not in existing), []).append(number)
     return lacking
 
 
 def _of_earlier_samples(
-    connection: Connection, names: tuple[str, ...], numbers: Sequence[int], at: int, found: ObservedValues
+    connection: Connection, names: tuple[str, ...], numbers: Sequence[int], limit: int, result: ObservedValues
 ) -> None:
     """Note measures that the newest samples of some subjects lack and others before them have."""
     columns = [sample.c[name] for name in names]
     query = (
         select(sample.c.subject_no, sample.c.observed, *columns)
         .where(
-            sample.c.subject_no.in_(numbers), sample.c.observed <= at, sample.c.observed >= at - MAX_LIFE_MILLISECONDS
+            sample.c.subject_no.in_(numbers),
+            sample.c.observed <= limit,
+            sample.c.observed >= limit - MAX_LIFE_MILLISECONDS,
         )
         .where(or_(*(column.is_not(None) for column in columns)))
         .order_by(sample.c.subject_no, sample.c.observed.desc())
     )
     for number, instant, *quantities in connection.execute(query):
-        existing = found[number]
+        existing = result[number]
         for name, value in zip(names, quantities, strict=True):
             if value is not None and name not in existing:
                 existing[name] = ObservedValue(value, instant)
 
 
-def _lasting(connection: Connection, numbers: Sequence[int], at: int, found: ObservedValues) -> None:
+def _lasting(connection: Connection, numbers: Sequence[int], limit: int, result: ObservedValues) -> None:
     """Note lasting measures."""
     wanted: dict[tuple[int, int], list[str]] = {}
     query = _lasting_instants(connection.dialect.name)
-    for number, *newest in connection.execute(query, {"numbers": list(numbers), "at": at}):
+    for number, *newest in connection.execute(query, {"numbers": list(numbers), "at": limit}):
         for name, instant in zip(LASTING_MEASURES, newest, strict=True):
             if instant is not None:
                 wanted.setdefault((number, instant), []).append(name)
@@ -227,7 +229,7 @@ def _lasting(connection: Connection, numbers: Sequence[int], at: int, found: Obs
         existing = measures(row, _NEVER_LATE)
         number, instant = row["subject_no"], row["observed"]
         for name in wanted[number, instant]:
-            found.setdefault(number, {})[name] = ObservedValue(existing[name], instant)
+            result.setdefault(number, {})[name] = ObservedValue(existing[name], instant)
 
 
 @cache
@@ -270,7 +272,7 @@ SUBJECTS_PER_STATEMENT = 10_000
 
 
 def newest_samples(
-    database: Database, numbers: Sequence[int], measures: Sequence[str], at: int
+    database: Database, numbers: Sequence[int], measures: Sequence[str], instant: int
 ) -> Iterator[Sequence[tuple[Any, ...]]]:
     """Newest samples that may live at an instant, some at a time; of subjects without one, nothing. Blocking.
 
@@ -278,15 +280,15 @@ def newest_samples(
         database: Where they are.
         numbers: Numbers of the subjects.
         measures: What is wanted of each sample.
-        at: The instant, in milliseconds.
+        instant: The instant, in milliseconds.
 
     Yields:
         Rows of number, instant and measures, None for one that was not observed.
     """
-    within = (sample.c.observed <= at, sample.c.observed >= at - MAX_LIFE_MILLISECONDS)
+    within = (sample.c.observed <= instant, sample.c.observed >= instant - MAX_LIFE_MILLISECONDS)
     newest = select(sample.c.observed).where(sample.c.subject_no == subject.c.no, *within)
-    instant = newest.order_by(sample.c.observed.desc()).limit(1).correlate(subject).scalar_subquery()
-    result = (sample.c.subject_no == subject.c.no) & (sample.c.observed == instant)
+    last = newest.order_by(sample.c.observed.desc()).limit(1).correlate(subject).scalar_subquery()
+    result = (sample.c.subject_no == subject.c.no) & (sample.c.observed == last)
     columns = (sample.c.subject_no, sample.c.observed, *(sample.c[name] for name in measures))
     query = select(*columns).select_from(subject.join(sample, result))
     for start in range(0, len(numbers), SUBJECTS_PER_STATEMENT):
@@ -436,14 +438,14 @@ class Store:
             return [(row.tenant, self._record(row)) for row in connection.execute(query)]
 
     def listing(
-        self, owner: str, kind: Kind, *, at: Revision | None, after: str, limit: int, parent: str | None
+        self, owner: str, kind: Kind, *, revision: Revision | None, after: str, limit: int, parent: str | None
     ) -> Listing[ResourceRecord] | None:
         """Part of a listing, in order of identifier.
 
         Args:
             owner: The tenant.
             kind: What is listed.
-            at: Revision that the listing is pinned to; None for the present one.
+            revision: Revision that the listing is pinned to; None for the present one.
             after: Identifier after which it goes on; empty at the beginning.
             limit: Most resources.
             parent: Only those of this parent.
@@ -453,14 +455,18 @@ class Store:
         """
         with self._reading() as connection:
             now = self._revision(connection, owner)
-            at = at or now
-            if at.epoch != now.epoch or at.number > now.number or at.number < oldest(connection, owner):
+            revision = revision or now
+            if (
+                revision.epoch != now.epoch
+                or revision.number > now.number
+                or revision.number < oldest(connection, owner)
+            ):
                 return None
             query = (
                 select(resource.c.body, resource.c.valid_from, resource.c.updated)
                 .where(resource.c.tenant == owner, resource.c.kind == kind.name, resource.c.id > after)
-                .where(resource.c.valid_from <= at.number)
-                .where(or_(resource.c.valid_to.is_(None), resource.c.valid_to > at.number))
+                .where(resource.c.valid_from <= revision.number)
+                .where(or_(resource.c.valid_to.is_(None), resource.c.valid_to > revision.number))
                 .order_by(resource.c.id)
                 .limit(limit + 1)
             )
@@ -473,9 +479,9 @@ class Store:
                 characters += len(row.body)
                 if len(result) == limit or (result and characters > PAGE_CHARACTERS):
                     rows.close()
-                    return Listing(result, more=True, revision=at)
+                    return Listing(result, more=True, revision=revision)
                 result.append(self._record(row))
-            return Listing(result, more=False, revision=at)
+            return Listing(result, more=False, revision=revision)
 
     def members_of(self, owner: str, domain: str) -> list[ResourceRecord]:
         """Nodes of a domain, in order."""

@@ -232,10 +232,10 @@ class Versions:
         """Whether all versions are still held that stood after so many changes, or later."""
         return self._oldest(connection, owner) <= number <= self.number(connection, owner)
 
-    def forget(self, connection: Connection, kept: int) -> None:
+    def forget(self, connection: Connection, changes: int) -> None:
         """Forget versions that went more than so many changes ago, for each tenant by itself."""
         for row in connection.execute(select(tenant.c.name, self.counter.label("number"))).all():
-            self._forget(connection, row.name, row.number - kept)
+            self._forget(connection, row.name, row.number - changes)
 
     def _forget(self, connection: Connection, owner: str, number: int) -> None:
         if number <= self._oldest(connection, owner):
@@ -345,7 +345,7 @@ class Quota:
     """
 
     resources: int
-    each: int
+    largest: int
     together: int
 
     def check_one(self, kind: str, characters: int) -> None:
@@ -354,8 +354,8 @@ class Quota:
         Raises:
             ProblemException: quota-exceeded.
         """
-        if characters > self.each:
-            raise _exceeded(f"a {kind} may have {self.each} characters of JSON, and this has {characters}")
+        if characters > self.largest:
+            raise _exceeded(f"a {kind} may have {self.largest} characters of JSON, and this has {characters}")
 
     def check_all(self, connection: Connection, owner: str, new: int, characters: int) -> None:
         """See that there is room for more; where there is none, old versions go first.
@@ -659,15 +659,15 @@ def find(connection: Connection, scope: Scope, kind: Kind, name: str) -> Resourc
     return ResourceRecord(orjson.loads(row.body), Revision(scope.epoch, row.valid_from), row.updated)
 
 
-def check_revision(expected: Revision | None, held: ResourceRecord | None) -> None:
+def check_revision(expected: Revision | None, record: ResourceRecord | None) -> None:
     """Hold what a request expects against what is there.
 
     Raises:
         ProblemException: stale-revision.
     """
-    if expected is None or (held is not None and held.revision == expected):
+    if expected is None or (record is not None and record.revision == expected):
         return
-    result = held.revision.etag if held else "nothing"
+    result = record.revision.etag if record else "nothing"
     raise ProblemException("stale-revision", f"expected {expected.etag}, found {result}")
 
 

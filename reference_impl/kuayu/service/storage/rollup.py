@@ -332,23 +332,24 @@ def frontier(connection: Connection) -> Frontier | None:
     return None if existing is None else Frontier(**orjson.loads(existing))
 
 
-def next_advance(connection: Connection, now: int, retention: int, kept: int) -> Advance | None:
+def next_advance(connection: Connection, now: int, retention: int, rollup_retention: int) -> Advance | None:
     """The next piece of work, read and packed; None where there is none.
 
     Args:
         connection: Reads one state of the database.
         now: The present, in milliseconds.
         retention: How long samples are kept, in milliseconds.
-        kept: How long what is rolled up is kept, in milliseconds; not at all where it is no longer than the retention.
+        rollup_retention: How long what is rolled up is kept, in milliseconds; not at all where it is no longer than
+            the retention.
     """
     due = _floor(now - retention - ROLLUP_MARGIN_MILLISECONDS, BLOCK)
     existing = frontier(connection)
     if existing is None:
         begin = _first_block(connection, None, due)
         return Advance((), Frontier(begin, 0, _floor(begin, DAY)))
-    if kept <= retention:
+    if rollup_retention <= retention:
         return _forget_all(connection, existing, due)
-    forgotten = min(_floor(now - kept, DAY), existing.block)
+    forgotten = min(_floor(now - rollup_retention, DAY), existing.block)
     if forgotten > existing.forgotten:
         return Advance((), replace(existing, forgotten=forgotten))
     if existing.block >= due:
@@ -384,14 +385,14 @@ def totals(measure: str) -> tuple[ColumnElement[Any], ...]:
     return func.count(column), func.sum(scaled), func.min(column), func.max(column)
 
 
-def steps_of(start: Integers, found: Doubles) -> Steps:
+def steps_of(start: Integers, values: Doubles) -> Steps:
     """Steps from what the database has found out.
 
     Args:
         start: int64[n], where each step begins, in milliseconds.
-        found: float64[n, 4], what was asked for by :func:`totals`.
+        values: float64[n, 4], what was asked for by :func:`totals`.
     """
-    count, scaled, least, greatest = found.T
+    count, scaled, least, greatest = values.T
     # A rounding may carry the mean of equal values out of their range, and the largest doubles out of theirs.
     mean = np.clip(scaled / count, least * SCALE, greatest * SCALE) / SCALE
     return Steps(start, count.astype(np.int64), mean.clip(least, greatest), least, greatest)
@@ -407,30 +408,30 @@ def _totals(numbers: Sequence[int], block: int) -> Select[Any]:
     )
 
 
-def _subjects_at_work(held: Frontier) -> Select[Any]:
+def _subjects_at_work(progress: Frontier) -> Select[Any]:
     """Next subjects that have samples in the block at work."""
     present = (
         select(sample.c.observed)
         .where(sample.c.subject_no == subject.c.no)
-        .where(sample.c.observed >= held.block, sample.c.observed < held.block + BLOCK)
+        .where(sample.c.observed >= progress.block, sample.c.observed < progress.block + BLOCK)
         .exists()
     )
     return (
         select(subject.c.no)
-        .where(subject.c.no > held.subject, present)
+        .where(subject.c.no > progress.subject, present)
         .order_by(subject.c.no)
         .limit(ROLLED_SUBJECTS_PER_TRANSACTION)
     )
 
 
-def _forget_all(connection: Connection, held: Frontier, due: int) -> Advance | None:
+def _forget_all(connection: Connection, progress: Frontier, due: int) -> Advance | None:
     """Let the frontier pass over samples that are not to be rolled up."""
-    if held.block >= due:
+    if progress.block >= due:
         return None
-    first = _first(connection, held.block)
+    first = _first(connection, progress.block)
     lost = first is not None and first < due
-    kept = connection.execute(select(rollup.c.start).limit(1)).scalar() is not None
-    return Advance((), Frontier(due, 0, due if lost or kept else held.forgotten))
+    rolled_up = connection.execute(select(rollup.c.start).limit(1)).scalar() is not None
+    return Advance((), Frontier(due, 0, due if lost or rolled_up else progress.forgotten))
 
 
 def _first_block(connection: Connection, since: int | None, due: int) -> int:

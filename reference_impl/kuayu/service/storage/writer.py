@@ -397,10 +397,10 @@ class Once:
         """Give the kept answer, or carry the command out and keep its answer."""
         name = {"tenant": self.key.tenant, "operation": self.key.operation, "key": self.key.key}
         conditions = [answer.c[column] == value for column, value in name.items()]
-        kept = transaction.connection.execute(
+        stored = transaction.connection.execute(
             select(answer.c.digest, answer.c.status, answer.c.body).where(*conditions)
         ).first()
-        if kept is None:
+        if stored is None:
             outcome = self.command.apply(transaction)
             given = outcome.result
             transaction.connection.execute(
@@ -413,6 +413,6 @@ class Once:
                 )
             )
             return outcome
-        if kept.digest != self.key.digest:
+        if stored.digest != self.key.digest:
             raise ProblemException("idempotency-mismatch", "the key came with another body before")
-        return Outcome(Answer(kept.status, bytes(kept.body), replayed=True))
+        return Outcome(Answer(stored.status, bytes(stored.body), replayed=True))
