@@ -257,7 +257,7 @@ def demand_trainings(body: bytes) -> ComputedAnswer:
 def rank_layouts(body: bytes) -> ComputedAnswer:
     """Answer a request for layouts, class LayoutRequest."""
 
-    def decide() -> Decided:
+    def decide() -> ComputedAnswer:
         from kuayu.demand import search
 
         request = requests.parse(body, "LayoutRequest")
