@@ -114,6 +114,7 @@ def run(
         loop="uvloop",
         ws="none",
         access_log=False,
+        proxy_headers=False,  # what a client writes into them is not believed; behind a proxy the service reads them
         log_level=log_level,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
@@ -228,11 +229,20 @@ def serve(
     max_connections_per_address: Annotated[
         int, typer.Option(min=1, metavar="N", help="Connections from one address; behind a proxy all are from its own.")
     ] = 1_024,
+    max_request_rate: Annotated[
+        float, typer.Option(min=0, metavar="N", help="Requests a second of one account or token; 0 for no limit.")
+    ] = 1_000.0,
+    max_request_burst: Annotated[
+        float | None, typer.Option(min=1, metavar="N", help="Requests of it at once; five seconds of these by default.")
+    ] = None,
+    max_token_guesses: Annotated[
+        float, typer.Option(min=0, metavar="N", help="Unknown tokens from one address a minute; 0 for no limit.")
+    ] = 60.0,
     accounts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with one [TENANT/]ACCOUNT [weight=W] [quota=HOURS] a line; read again on changes.",
+            help="File with one [TENANT/]ACCOUNT [weight=W] [quota=HOURS] [rate=N] a line; read again on changes.",
         ),
     ] = None,
     half_life: Annotated[
@@ -273,6 +283,7 @@ def serve(
     from kuayu.service.app import create_app
     from kuayu.service.auth import TokenFile
     from kuayu.service.edge import Edge
+    from kuayu.service.rate_limits import BURST_SECONDS, RateLimit
     from kuayu.service.scraper import AllowList
     from kuayu.service.settings import OperatorFileError, Settings
     from kuayu.service.storage.database import DatabaseError, open_database
@@ -324,6 +335,11 @@ def serve(
         half_life=half_life,
         pass_records=pass_records,
         audit_log=None if audit_log is None else _open_audit_log(audit_log),
+        request_limit=RateLimit(max_request_rate, max_request_burst or max(1.0, BURST_SECONDS * max_request_rate))
+        if max_request_rate
+        else None,
+        guess_limit=RateLimit(max_token_guesses / 60, max(1.0, max_token_guesses)) if max_token_guesses else None,
+        behind_proxy=behind_proxy,
     )
     try:
         opened = open_database(settings.database, settings.durability)
@@ -345,7 +361,7 @@ def _account_file(path: Path) -> "AccountFile":
     try:
         return AccountFile(path)
     except OperatorFileError as error:
-        _fail(str(error), "give a file with one [TENANT/]ACCOUNT [weight=W] [quota=HOURS] in each line")
+        _fail(str(error), "give a file with one [TENANT/]ACCOUNT [weight=W] [quota=HOURS] [rate=N] in each line")
 
 
 def _token_issuer(

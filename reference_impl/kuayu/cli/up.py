@@ -71,7 +71,11 @@ def up(
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key in PEM.")] = None,
     accounts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with one ACCOUNT [weight=W] [quota=HOURS] a line.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File with one ACCOUNT [weight=W] [quota=HOURS] [rate=N] a line."),
+    ] = None,
+    max_request_rate: Annotated[
+        float | None, typer.Option(min=0, metavar="N", help="Requests a second of one account or token; 0 for any.")
     ] = None,
     leave_running: Annotated[
         bool, typer.Option("--leave-running", help="Let runs continue when this command ends.")
@@ -102,6 +106,7 @@ def up(
         serving = ["serve", "--host", host, "--port", str(port), "--database", f"sqlite:///{directory.database}"]
         serving += ["--token-file", str(directory.tokens), "--log-level", "warning"]
         serving += ["--accounts", str(accounts)] if accounts else []
+        serving += ["--max-request-rate", str(max_request_rate)] if max_request_rate is not None else []
         serving += ["--tls-certificate", str(tls_certificate), "--tls-key", str(tls_key)] if tls_key else []
         household = _Household(directory, url, token, serving, leave_running=leave_running)
         household.begin()

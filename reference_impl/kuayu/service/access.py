@@ -22,7 +22,9 @@
    there was an answer. ``request`` is made here; the answer has it as X-Request-Id.
 6. Nothing that a client wrote gets into the log but the names in its path, and these only where they have the form of
    names; one that holds the sender's token is left out. Queries, other headers and bodies do not get in at all.
-   Requests without a known token are not kept: they change nothing, and anybody could fill the log with them.
+   Requests without a token are not kept: they change nothing, and anybody could fill the log with them. Those with a
+   token that is unknown are, as far as :mod:`kuayu.service.rate_limits` says: with ``address``, and null for who it
+   is. So is the first request in a while that is turned away for coming too fast, and none of the others.
 7. A line is written at once and whole, after the answer. What cannot be written is said in the service's own log, and
    the service goes on. A file has mode 0600 and is opened anew where it was moved away, as logrotate does.
 """
@@ -53,6 +55,7 @@ from kuayu.jobs.fair_share import account_of
 from kuayu.service import auth, instants
 from kuayu.service.auth import Grant, Role
 from kuayu.service.problems import Place, ProblemException
+from kuayu.service.rate_limits import RateLimitedError, RateLimits
 from kuayu.service.settings import Settings
 
 if TYPE_CHECKING:
@@ -124,6 +127,14 @@ WRITES = frozenset({*_WRITES, *_WRITES_OF_DOMAINS})
 CHANGING = WRITES | {*_POLLS_OF_DOMAINS}
 """Operations after which the service is no longer as it was."""
 
+URGENT = frozenset(
+    {"postHeartbeats", "postLogLines", "listFaults", "followFaults", "postActionResult", "postRunReport"}
+)
+"""Operations by which faults and the states of runs, and what was done about them, are told and read."""
+
+KEEPING_ALIVE = URGENT | {*_POLLS_OF_DOMAINS}
+"""Operations whose rate is limited apart from that of all others."""
+
 WRITES_OF_ACCOUNTS = frozenset({"putJob", "deleteJob"})
 """Of these, what a token that is bound to accounts may call."""
 
@@ -171,19 +182,25 @@ _ADMITTED = "kuayu.admitted"
 """Where the scope of a request holds :class:`AdmittedRequest`."""
 
 
+_GUESS_ADDRESS = "kuayu.guess-address"
+"""Where the scope of a request with an unknown token holds the address that the audit log is to have."""
+
+
 class Gate:
-    """Lets requests in by token, role and domain.
+    """Lets requests in by rate, token, role and domain.
 
     Args:
         routes: All of the application, in its order.
         settings: What the operator set.
+        limits: How fast requests may come.
 
     Raises:
         KeyError: A route is an operation that the table does not have.
     """
 
-    def __init__(self, routes: Sequence[BaseRoute], settings: Settings) -> None:
+    def __init__(self, routes: Sequence[BaseRoute], settings: Settings, limits: RateLimits) -> None:
         self._settings = settings
+        self._limits = limits
         self._routes: dict[str, list[APIRoute]] = {}
         for route in routes:
             if isinstance(route, APIRoute) and route.include_in_schema:
@@ -201,11 +218,6 @@ class Gate:
                 return Call(str(route.operation_id), route.path, match.groupdict())
         return None
 
-    async def prepare(self, scope: Scope, call: Call | None) -> None:
-        """Have ready what is needed to know who sends a request."""
-        if self._settings.issuer is not None and (call is None or ROLES[call.operation]):
-            await self._settings.issuer.prepare(auth.bearer(Request(scope)))
-
     async def admit(self, scope: Scope, call: Call | None) -> Grant | None:
         """Let a request in, or not.
 
@@ -217,19 +229,24 @@ class Gate:
             Whom it speaks for; None where that is not known and need not be.
 
         Raises:
-            ProblemException: unauthorised, forbidden, or invalid-parameter; overloaded.
+            ProblemException: rate-limited, unauthorised, forbidden, or invalid-parameter; overloaded.
         """
         request = Request(scope)
-        if call is None or not ROLES[call.operation]:
-            try:
-                grant = auth.identify(request, self._settings)
-            except ProblemException:
-                return None  # who answers asks again, where it matters
-            scope[_ADMITTED] = AdmittedRequest(grant, None)
-            return grant
-        grant = auth.identify(request, self._settings)
+        if call is not None and not ROLES[call.operation]:
+            return None
+        try:
+            grant = await self._identify(request)
+        except RateLimitedError:
+            raise
+        except ProblemException:
+            if call is not None:
+                raise
+            return None  # who answers asks again, where it matters
         # From here on it is known who is refused, which the audit log is to hold.
         scope[_ADMITTED] = AdmittedRequest(grant, call)
+        self._limits.check_sender(grant, urgent=call is not None and call.operation in KEEPING_ALIVE)
+        if call is None:
+            return grant
         grant = auth.acting(request, grant, self._settings)
         scope[_ADMITTED] = AdmittedRequest(grant, call)
         if grant.role not in ROLES[call.operation]:
@@ -240,6 +257,33 @@ class Gate:
             )
         if grant.accounts is not None and call.operation in CHANGING:
             await _check_account_in_head(grant, grant.accounts, call, scope["app"].state.runtime)
+        return grant
+
+    async def _identify(self, request: Request) -> Grant:
+        """What the token of a request is good for.
+
+        Raises:
+            ProblemException: rate-limited or unauthorised; overloaded, as long as the keys of an issuer are not known.
+        """
+        secret = auth.bearer(request) if self._settings.asks_for_tokens else ""
+        address = self._limits.address_of(request.scope) if self._settings.asks_for_tokens else ""
+        try:
+            if secret:
+                self._limits.check_guess(address, secret)
+                if self._settings.issuer is not None:
+                    await self._settings.issuer.prepare(secret)
+            grant = auth.identify(request, self._settings)
+        except RateLimitedError as error:
+            if error.first:
+                request.scope[_GUESS_ADDRESS] = address
+            raise
+        except ProblemException as problem:
+            if secret and problem.name == "unauthorised" and self._limits.note_guess(address, secret):
+                request.scope[_GUESS_ADDRESS] = address
+            self._limits.check_address(address)
+            raise
+        if secret:
+            self._limits.note_good(address, secret)
         return grant
 
 
@@ -503,27 +547,39 @@ class AuditLog:
             self._handler = _File(Path(place))
         self._handler.setFormatter(logging.Formatter("%(message)s"))
 
-    def write(self, decided: AdmittedRequest, call: Call, secret: str, status: int | None, request: str) -> None:
+    def write(
+        self,
+        decided: AdmittedRequest | None,
+        call: Call | None,
+        secret: str,
+        status: int | None,
+        request: str,
+        address: str | None,
+    ) -> None:
         """Write a line.
 
         Args:
-            decided: Who sent the request.
-            call: What it was for.
+            decided: Who sent the request; None where nobody knows.
+            call: What it was for; None where it was for no operation.
             secret: The token that it came with; empty where there was none.
             status: Of the answer.
             request: Its identifier.
+            address: Where it came from, where nobody knows who sent it.
         """
+        grant = None if decided is None else decided.grant
         line = {
             "time": instants.to_text(instants.now()),
-            "tenant": decided.grant.tenant,
-            "subject": decided.grant.name,
-            "role": decided.grant.role.value,
-            "accounts": None if decided.grant.accounts is None else sorted(decided.grant.accounts),
-            "operation": call.operation,
-            "resource": _resource(call, secret),
+            "tenant": None if grant is None else grant.tenant,
+            "subject": None if grant is None else grant.name,
+            "role": None if grant is None else grant.role.value,
+            "accounts": None if grant is None or grant.accounts is None else sorted(grant.accounts),
+            "operation": None if call is None else call.operation,
+            "resource": None if call is None else _resource(call, secret),
             "status": status,
             "request": request,
         }
+        if address is not None:
+            line["address"] = address
         text = orjson.dumps(line).decode()
         self._handler.handle(logging.LogRecord(__name__, logging.INFO, "", 0, text, None, None))
 
@@ -567,6 +623,9 @@ class Watch:
         scope: Of the request.
         call: What it is for; None where it is for no operation.
         send: Where the answer goes.
+
+    Attributes:
+        recorded: Whether a line is written of a request of a known sender; of each that writes where it is None.
     """
 
     def __init__(self, log: AuditLog | None, scope: Scope, call: Call | None, send: Send) -> None:
@@ -576,7 +635,7 @@ class Watch:
         self._send = send
         self._status: int | None = None
         self._request = secrets.token_hex(8)
-        self.refused = False
+        self.recorded: bool | None = None
 
     async def send(self, message: Message) -> None:
         """Pass a message on."""
@@ -588,12 +647,18 @@ class Watch:
 
     def end(self) -> None:
         """The request is over."""
-        decided = admitted(self._scope)
-        if self._log is None or self._call is None or decided is None:
+        if self._log is None:
             return
-        if self.refused or self._call.operation in WRITES:
+        decided, address = admitted(self._scope), self._scope.get(_GUESS_ADDRESS)
+        if decided is None:
+            recorded = address is not None
+        else:
+            recorded = self._call is not None and (
+                self._call.operation in WRITES if self.recorded is None else self.recorded
+            )
+        if recorded:
             secret = auth.bearer(Request(self._scope))
-            self._log.write(decided, self._call, secret, self._status, self._request)
+            self._log.write(decided, self._call, secret, self._status, self._request, address)
 
 
 def _resource(call: Call, secret: str) -> str:

@@ -6,8 +6,9 @@
 2. The half-life stands in the database as well, since it was counted with: where the operator sets another one, all
    sums are counted to the instant of that with the one from before.
 3. Weights and quotas are set by the operator, in a file with an account in each line: ``ACCOUNT`` or
-   ``TENANT/ACCOUNT``, then ``weight=W`` and ``quota=HOURS`` as may be. It is read again when it changes
-   (:mod:`kuayu.service.settings`). Weights of one and no quotas hold where nothing is said.
+   ``TENANT/ACCOUNT``, then ``weight=W``, ``quota=HOURS``, ``rate=REQUESTS`` a second and ``burst=REQUESTS`` as may be.
+   It is read again when it changes (:mod:`kuayu.service.settings`). Weights of one, no quotas and the rate of all
+   hold where nothing is said.
 """
 
 import math
@@ -23,6 +24,7 @@ from typing_extensions import override
 from kuayu.jobs.fair_share import DEFAULT_WEIGHT, HALF_LIFE_SECONDS, account_of, accrued, decayed
 from kuayu.service.auth import IDENTIFIER
 from kuayu.service.job_rules import JobStanding
+from kuayu.service.rate_limits import BURST_SECONDS, RateLimit
 from kuayu.service.settings import SOLE_TENANT, OperatorFile
 from kuayu.service.storage.resources import NAME, OWNER
 from kuayu.service.storage.tables import account, meta
@@ -41,6 +43,7 @@ MAX_ACCOUNTS = 10_000
 """Accounts that are told, by the published model."""
 
 MIN_WEIGHT, MAX_WEIGHT, MAX_QUOTA_HOURS = 1e-6, 1e6, 1e12
+MIN_RATE, MAX_RATE, MAX_BURST = 1e-3, 1e6, 1e9
 
 _USED = select(account.c.used, account.c.at).where(account.c.tenant == OWNER, account.c.id == NAME)
 _SET = (
@@ -58,10 +61,12 @@ class AccountRule:
     Attributes:
         weight: Its part of the devices, in proportion to the weights of others.
         quota: Hours of reference devices that it may have used; None without limit.
+        limit: How fast requests may come with tokens that are bound to it; None for what holds for all.
     """
 
     weight: float = DEFAULT_WEIGHT
     quota: float | None = None
+    limit: RateLimit | None = None
 
 
 NO_RULE = AccountRule()
@@ -201,16 +206,24 @@ def _entry(line: str) -> tuple[str, str, AccountRule]:
     tenant = tenant if separator else SOLE_TENANT
     if not (IDENTIFIER.fullmatch(tenant) and IDENTIFIER.fullmatch(name)):
         raise ValueError("an account is given as ACCOUNT or TENANT/ACCOUNT")
-    weight, quota = DEFAULT_WEIGHT, None
+    weight, quota, rate, burst = DEFAULT_WEIGHT, None, None, None
     for other in others:
         match other.partition("="):
             case ("weight", "=", text):
                 weight = _number(text, MIN_WEIGHT, MAX_WEIGHT)
             case ("quota", "=", text):
                 quota = _number(text, 0.0, MAX_QUOTA_HOURS)
+            case ("rate", "=", text):
+                rate = _number(text, MIN_RATE, MAX_RATE)
+            case ("burst", "=", text):
+                burst = _number(text, 1.0, MAX_BURST)
             case _:
-                raise ValueError(f"after the account stand weight=W or quota=HOURS, not {other!r}")
-    return tenant, name, AccountRule(weight, quota)
+                stand = "weight=W, quota=HOURS, rate=REQUESTS or burst=REQUESTS"
+                raise ValueError(f"after the account stand {stand}, not {other!r}")
+    if rate is None and burst is not None:
+        raise ValueError("burst=REQUESTS stands beside rate=REQUESTS")
+    limit = None if rate is None else RateLimit(rate, max(1.0, BURST_SECONDS * rate) if burst is None else burst)
+    return tenant, name, AccountRule(weight, quota, limit)
 
 
 def _number(text: str, least: float, most: float) -> float:

@@ -12,6 +12,7 @@ from kuayu.service import openapi, problems
 from kuayu.service.access import Gate
 from kuayu.service.edge import Admission
 from kuayu.service.metrics import Metrics, MetricsMiddleware
+from kuayu.service.rate_limits import RateLimits
 from kuayu.service.routes import about, faults, jobs, observation, pure, resources, telemetry
 from kuayu.service.runtime import RuntimeSupervisor
 from kuayu.service.settings import Settings
@@ -68,7 +69,8 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     for router in routers:
         # Flat, not nested: who asks which methods a path takes must see every route.
         app.router.routes.extend(router.routes)
-    app.add_middleware(Admission, gate=Gate(app.router.routes, settings), settings=settings)
+    gate = Gate(app.router.routes, settings, RateLimits(settings, metrics.rate_limited))
+    app.add_middleware(Admission, gate=gate, settings=settings)
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     return app
 

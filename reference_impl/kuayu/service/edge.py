@@ -7,10 +7,11 @@
    has to come is looked at where it is read. Whoever is refused is answered first, in turn, and the connection is
    closed so that the answer arrives. Sources: RFC 6585, 5 (431); RFC 9110, 15.5.9 (408) and 15.6.4 (503); RFC 9112,
    9.3 and 9.6 (connections that persist, and how they are closed); RFC 9457 for what the answers look like.
-2. What is looked at before a request is: who sends it, how much is in hand already, and how fast its body comes.
-   Requests that tell of faults, and of what is done about them, have places of their own; the others of all tenants
-   share the rest. Bodies are counted while they come, so that what is in hand at a time is bounded, whoever sends it.
-   A body that hardly comes is given up, with an answer that lets its sender try again (RFC 9110, 15.6.4).
+2. What is looked at before a request is: who sends it, how fast requests of the same sender come, how much is in hand
+   already, and how fast its body comes. Requests that tell of faults, and of what is done about them, have places of
+   their own; the others of all tenants share the rest. Bodies are counted while they come, so that what is in hand at
+   a time is bounded, whoever sends it. A body that hardly comes is given up, with an answer that lets its sender try
+   again (RFC 9110, 15.6.4).
 """
 
 import asyncio
@@ -26,9 +27,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from kuayu.service.access import Gate, Watch
+from kuayu.service.access import URGENT, Gate, Watch
 from kuayu.service.concurrency import Lane
 from kuayu.service.problems import MEDIA_TYPE, ProblemException
+from kuayu.service.rate_limits import RateLimitedError
 from kuayu.service.settings import Settings
 
 LINGER = 5.0
@@ -338,9 +340,6 @@ MAX_CONCURRENT_REQUESTS = 64
 MAX_WAITING = 4_096
 """Requests that may wait in each lane."""
 
-URGENT = ("/v1/heartbeats", "/v1/log-lines", "/v1/faults", "/v1/action-results", "/v1/run-reports")
-"""Where faults and the states of runs, and what was done about them, are told and read."""
-
 NOT_LIMITED_HERE = {
     *("/v1/health", "/v1/actions", "/v1/faults/events", "/v1/graph/events", "/v1/jobs/events"),
     *("/v1/placements", "/v1/pareto-fronts", "/v1/allocation-plans", "/v1/routes"),
@@ -387,25 +386,24 @@ class Admission:
         watch = Watch(self._settings.audit_log, scope, call, send)
         try:
             try:
-                await self._gate.prepare(scope, call)
                 grant = await self._gate.admit(scope, call)
             except ProblemException as problem:
-                watch.refused = True
+                watch.recorded = not isinstance(problem, RateLimitedError) or problem.first
                 await problem.response()(scope, receive, watch.send)
                 return
             if grant is None:  # what needs no token takes no body
                 await self._app(scope, receive, watch.send)
             else:
-                await self._pass(grant.tenant, scope, receive, watch.send)
+                urgent = call is not None and call.operation in URGENT
+                await self._pass(grant.tenant, self._urgent if urgent else self._others, scope, receive, watch.send)
         finally:
             watch.end()
 
-    async def _pass(self, tenant: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass(self, tenant: str, lane: Lane, scope: Scope, receive: Receive, send: Send) -> None:
         body = _Body(self, tenant, receive)
         async with AsyncExitStack() as stack:
             stack.callback(body.let_go)
             if scope["path"] not in NOT_LIMITED_HERE and not _LOG.fullmatch(scope["path"]):
-                lane = self._urgent if scope["path"].startswith(URGENT) else self._others
                 try:
                     await stack.enter_async_context(lane.place(tenant))
                 except ProblemException as problem:

@@ -26,6 +26,12 @@ class Metrics:
             buckets=LATENCY_BUCKETS,
             registry=self.registry,
         )
+        self.rate_limited = Counter(
+            "kuayu_rate_limited",
+            "Requests turned away for coming too fast, by the limit: sender, urgent, address or guess.",
+            ["limit"],
+            registry=self.registry,
+        )
         self.samples = Counter(
             "kuayu_samples", "Samples by what became of them.", ["way", "outcome"], registry=self.registry
         )

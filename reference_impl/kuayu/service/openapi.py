@@ -14,7 +14,7 @@ from kuayu_schemas import registers, schema
 OpenApiObject = dict[str, Any]
 """An object of an OpenAPI document; there are dozens of kinds, and OpenAPI 3.1 says what each has in it."""
 
-EVERYWHERE = ("invalid-parameter", "unauthorised", "forbidden", "overloaded", "internal")
+EVERYWHERE = ("invalid-parameter", "unauthorised", "forbidden", "rate-limited", "overloaded", "internal")
 """Problems that any operation may answer with."""
 
 BODY = ("malformed-json", "payload-too-large", "unsupported-media-type", "invalid-body")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kuayu.jobs.fair_share import HALF_LIFE_SECONDS
 from kuayu.scheduling import Scheduler
+from kuayu.service.rate_limits import BURST_SECONDS, RateLimit
 from kuayu.service.storage.resources import Quota
 from kuayu_schemas.models import Durability
 
@@ -30,6 +31,13 @@ SOLE_TENANT = "default"
 
 QUOTA = Quota(resources=1_000_000, largest=1024 * 1024, together=512 * 1024 * 1024)
 """What a tenant may have registered where the operator does not say."""
+
+
+REQUEST_LIMIT = RateLimit(1_000.0, BURST_SECONDS * 1_000.0)
+"""Requests of a sender where the operator does not say: about what one process answers, so that only floods meet it."""
+
+GUESS_LIMIT = RateLimit(1.0, 60.0)
+"""Unknown tokens from an address, likewise: far more than people mistype."""
 
 
 def share_of(number: int, *, shared: bool) -> int:
@@ -94,6 +102,9 @@ class Settings:
         half_life: Seconds after which what accounts have used counts half.
         pass_records: Folder in which the inputs of the last passes of the control loop are kept; None to keep none.
         audit_log: Where it is kept who changed what; None to keep it nowhere.
+        request_limit: How fast requests of a sender may come where tokens are asked for; None for as fast as they can.
+        guess_limit: How fast unknown tokens may come from an address; None for as fast as they can.
+        behind_proxy: Whether addresses are those that a proxy names.
     """
 
     database: str = "sqlite:///kuayu.db"
@@ -144,6 +155,9 @@ class Settings:
     half_life: float = HALF_LIFE_SECONDS
     pass_records: Path | None = None
     audit_log: "AuditLog | None" = None
+    request_limit: RateLimit | None = REQUEST_LIMIT
+    guess_limit: RateLimit | None = GUESS_LIMIT
+    behind_proxy: bool = False
 
     @property
     def asks_for_tokens(self) -> bool:

@@ -197,7 +197,9 @@ def test_a_file_of_accounts_says_where_it_is_wrong(tmp_path: Path) -> None:
         "red weight=nan": "'nan' is no number",
         "red\nred weight=2": "line 2: the account red stands in another line",
         "a/b/c": "an account is given as ACCOUNT or TENANT/ACCOUNT",
-        "red colour=blue": "after the account stand weight=W or quota=HOURS, not 'colour=blue'",
+        "red burst=2": "line 1: burst=REQUESTS stands beside rate=REQUESTS",
+        "red rate=0": "line 1: '0' is no number from 0.001 to 1e+06",
+        "red colour=blue": "rate=REQUESTS or burst=REQUESTS, not 'colour=blue'",
     }
     for text, words in wrong.items():
         file.write_text(text)
