@@ -13,7 +13,7 @@ from kuayu.service.access import Gate
 from kuayu.service.edge import Admission
 from kuayu.service.metrics import Metrics, MetricsMiddleware
 from kuayu.service.rate_limits import RateLimits
-from kuayu.service.routes import about, faults, jobs, observation, pure, resources, telemetry
+from kuayu.service.routes import about, jobs, observation, pure, resources, telemetry
 from kuayu.service.runtime import RuntimeSupervisor
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
@@ -64,7 +64,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     openapi.install(app)
     routers = (
         *(about.router, resources.router, telemetry.router, observation.router, pure.index_router),
-        *(pure.placement_router, jobs.router, pure.router, faults.router),
+        *(pure.placement_router, jobs.router, pure.router, observation.fault_router),
     )
     for router in routers:
         # Flat, not nested: who asks which methods a path takes must see every route.

@@ -1,12 +1,13 @@
-"""Routes of what is observed: indicators, the resource graph, and scrape targets.
+"""Routes of what is observed: indicators, the resource graph, scrape targets, and faults.
 
 1. Indicators of nodes, domains and links: what was sampled and what was registered, put together by the rules of the
    register.
 2. The resource graph: snapshots, patches between them, and the stream of its changes.
 3. Scrape targets: exporters' pages that the service fetches by itself.
+4. Heartbeats and log lines in, faults out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -17,17 +18,19 @@ from pydantic import Field
 
 from kuayu.perception.aggregation import Quantity, Value, Values, is_stale, whole
 from kuayu.perception.graph import Narrowing
-from kuayu.service import instants, openapi, requests
+from kuayu.service import fault_store, instants, openapi, requests
+from kuayu.service.fault_store import Intake
 from kuayu.service.problems import Place, ProblemException, unknown_reference
-from kuayu.service.requests import NoQuery, PageQuery, ReportQuery, milliseconds
-from kuayu.service.routes import json_answer, read_listing
+from kuayu.service.requests import ItemForm, NoQuery, PageQuery, ReportQuery, milliseconds
+from kuayu.service.routes import json_answer, read_listing, read_page
 from kuayu.service.routes.resources import delete_resource, get_resource, put_resource, read_resource, record_answer
+from kuayu.service.routes.telemetry import LARGE_BODY, MAX_ITEMS_ANSWERED_INLINE
 from kuayu.service.runtime import Runtime, runtime_of, tenant_of
 from kuayu.service.scraper import NotAllowedError
 from kuayu.service.storage.queries import ObservedValue, Store
 from kuayu.service.storage.resources import DEVICE, DOMAIN, LINK, NODE, SCRAPE_TARGET, Catalogue, Kind, ResourceRecord
 from kuayu_schemas import registers
-from kuayu_schemas.models import Digest, Identifier, Measure, Provenance
+from kuayu_schemas.models import Digest, FaultState, Identifier, Measure, Provenance
 
 REGISTERED = {
     "peak_matrix_throughput": "peak_matrix_throughput",
@@ -339,3 +342,106 @@ async def list_targets(request: Request, query: Annotated[PageQuery, Query()]) -
 
 def _state(runtime: Runtime, tenant: str, name: str) -> dict[str, Any]:
     return runtime.scraper.status(tenant, name).to_wire()
+
+
+fault_router = APIRouter()
+
+FAULT_PATH = "/v1/faults"
+
+
+class FaultPageQuery(PageQuery):
+    """Part of the list of faults."""
+
+    domain: Identifier | None = Field(default=None, description="Only faults of this domain or its nodes.")
+    state: FaultState | None = Field(default=None, description="Only faults that stand so.")
+
+
+@fault_router.post(
+    "/v1/heartbeats",
+    operation_id="postHeartbeats",
+    summary="Give heartbeats of nodes in bulk",
+    tags=["resilience"],
+    responses={
+        200: openapi.answer("IntakeResult", "What became of the beats."),
+        **openapi.problems(*openapi.BODY),
+    },
+    openapi_extra=openapi.body("HeartbeatBatch"),
+)
+async def post_heartbeats(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Signs of life of registered nodes, in any order; a repetition is none."""
+    return await _take(request, fault_store.BEATS, runtime_of(request).watcher.hear)
+
+
+@fault_router.post(
+    "/v1/log-lines",
+    operation_id="postLogLines",
+    summary="Give lines of nodes' logs in bulk",
+    tags=["resilience"],
+    responses={
+        200: openapi.answer("IntakeResult", "What became of the lines; what they tell is durable."),
+        **openapi.problems(*openapi.BODY),
+    },
+    openapi_extra=openapi.body("LogBatch"),
+)
+async def post_log_lines(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Lines of registered nodes, in the order of each log."""
+    return await _take(request, fault_store.LINES, runtime_of(request).watcher.read)
+
+
+async def _take(request: Request, form: ItemForm, watch: Callable[[str, Sequence[Any]], Awaitable[None]]) -> Response:
+    """Take the good items of a batch, and name the others."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    body = await requests.read(request, "application/json", runtime.settings.max_body)
+    registered = runtime.watcher.registry.domains(tenant)
+    take = partial(_taken, body, form, runtime.settings.max_batch, registered, instants.now())
+    small = len(body) < LARGE_BODY and body.count(b"{") <= MAX_ITEMS_ANSWERED_INLINE
+    taken, answer = take() if small else await runtime.urgent.run(tenant, take)
+    if taken.good:
+        await watch(tenant, taken.good)
+    runtime.metrics.took_in(form.member, len(taken.good), len(taken.rejected))
+    return Response(answer, media_type="application/json")
+
+
+def _taken(
+    body: bytes, form: ItemForm, max_batch: int, registered: Mapping[str, str], received: int
+) -> tuple[Intake, bytes]:
+    """What can be taken of a batch, and the answer."""
+    taken = fault_store.read_batch(body, form, max_batch, registered, received)
+    return taken, taken.result()
+
+
+@fault_router.get(
+    FAULT_PATH,
+    operation_id="listFaults",
+    summary="Faults and how they stand",
+    tags=["resilience"],
+    responses={
+        200: openapi.answer("FaultPage", "Part of the listing."),
+        **openapi.problems("invalid-cursor", "revision-expired"),
+    },
+)
+async def list_faults(request: Request, query: Annotated[FaultPageQuery, Query()]) -> Response:
+    """Faults in order of identifier, all pages as they stood when the first was asked for."""
+    tenant = tenant_of(request)
+    state = None if query.state is None else query.state.value
+    read = partial(runtime_of(request).watcher.store.listing, tenant, domain=query.domain, state=state)
+    records, members = await read_page(
+        request, (tenant, FAULT_PATH, query.domain, state), query, read, lambda record: record.name
+    )
+    return json_answer({"items": [record.to_wire() for record in records], **members})
+
+
+@fault_router.get(
+    f"{FAULT_PATH}/events",
+    operation_id="followFaults",
+    summary="Changes of faults as they come",
+    tags=["resilience"],
+    response_class=Response,
+    responses={200: openapi.events("fault", "Fault"), **openapi.problems("revision-expired")},
+    openapi_extra={"parameters": [openapi.LAST_EVENT_ID]},
+)
+async def follow_faults(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Changes after the event that Last-Event-ID names, or from now on."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    join = partial(runtime.watcher.store.join, tenant, requests.last_event(request))
+    return await runtime.watcher.hub.follow(tenant, None, join, runtime.urgent)
