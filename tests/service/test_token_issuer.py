@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -190,7 +191,8 @@ def test_no_part_of_a_token_is_logged(tmp_path: Path) -> None:
         program.send_signal(15)
         program.wait(PATIENCE)
         service.client.close()
-    written = said.read_text("utf-8") + audit.read_text("utf-8")
+    # Identifiers of requests are drawn by the service, and may hold three characters of anything.
+    written = said.read_text("utf-8") + re.sub('"request":"[0-9a-f]{16}"', "", audit.read_text("utf-8"))
     assert audit.read_text("utf-8")
     for token in tokens:
         _, claims, signature = token.split(".")

@@ -23,8 +23,8 @@
 6. Nothing that a client wrote gets into the log but the names in its path, and these only where they have the form of
    names; one that holds the sender's token is left out. Queries, other headers and bodies do not get in at all.
    Requests without a token are not kept: they change nothing, and anybody could fill the log with them. Those with a
-   token that is unknown are, as far as :mod:`kuayu.service.rate_limits` says: with ``address``, and null for who it
-   is. So is the first request in a while that is turned away for coming too fast, and none of the others.
+   token that is unknown are, as far as :mod:`kuayu.service.rate_limits` says: with ``address``, null for who it is
+   and no names. So is the first request in a while that is turned away for coming too fast, and none of the others.
 7. A line is written at once and whole, after the answer. What cannot be written is said in the service's own log, and
    the service goes on. A file has mode 0600 and is opened anew where it was moved away, as logrotate does.
 """
@@ -574,7 +574,7 @@ class AuditLog:
             "role": None if grant is None else grant.role.value,
             "accounts": None if grant is None or grant.accounts is None else sorted(grant.accounts),
             "operation": None if call is None else call.operation,
-            "resource": None if call is None else _resource(call, secret),
+            "resource": None if call is None else _resource(call, None if grant is None else secret),
             "status": status,
             "request": request,
         }
@@ -661,10 +661,10 @@ class Watch:
             self._log.write(decided, self._call, secret, self._status, self._request, address)
 
 
-def _resource(call: Call, secret: str) -> str:
-    """The path of a request, of its names those that are names."""
+def _resource(call: Call, secret: str | None) -> str:
+    """The path of a request, of its names those that are names; none of them where it is not known who sends it."""
     result = call.path
     for parameter, name in call.names.items():
-        fit = RESOURCE_NAME.fullmatch(name) and not (secret and secret in name)
+        fit = secret is not None and RESOURCE_NAME.fullmatch(name) and not (secret and secret in name)
         result = result.replace(f"{{{parameter}}}", name if fit else LEFT_OUT)
     return result

@@ -119,15 +119,25 @@ class TokenBuckets(Generic[KeyT]):
     def wait(self, key: KeyT, limit: RateLimit) -> float:
         """Seconds until one may be taken; zero or less where it may be now."""
         now = self._clock()
-        return max(now, self._full.get(key)) + (1 - limit.burst) / limit.rate - now
+        return self._full_at(key, limit, now) + (1 - limit.burst) / limit.rate - now
 
     def take(self, key: KeyT, limit: RateLimit) -> float:
         """Take one where there is one; seconds until there is one, zero where it was taken."""
-        wait = self.wait(key, limit)
+        now = self._clock()
+        full = self._full_at(key, limit, now)
+        wait = full + (1 - limit.burst) / limit.rate - now
         if wait > 0:
             return wait
-        self._full.note(key, max(self._clock(), self._full.get(key)) + 1 / limit.rate)
+        self._full.note(key, full + 1 / limit.rate)
         return 0.0
+
+    def _full_at(self, key: KeyT, limit: RateLimit, now: float) -> float:
+        """When it will be full; one that was emptied under a lower limit is empty now, and fills at the new rate."""
+        full, latest = max(now, self._full.get(key)), now + limit.burst / limit.rate
+        if full <= latest:
+            return full
+        self._full.note(key, latest)
+        return latest
 
 
 class RateLimitedError(ProblemException):

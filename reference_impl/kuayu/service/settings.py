@@ -34,7 +34,7 @@ QUOTA = Quota(resources=1_000_000, largest=1024 * 1024, together=512 * 1024 * 10
 
 
 REQUEST_LIMIT = RateLimit(1_000.0, BURST_SECONDS * 1_000.0)
-"""Requests of a sender where the operator does not say: about what one process answers, so that only floods meet it."""
+"""Requests of a sender where the operator does not say; so many that only floods meet it."""
 
 GUESS_LIMIT = RateLimit(1.0, 60.0)
 """Unknown tokens from an address, likewise: far more than people mistype."""
