@@ -79,7 +79,7 @@ def test_all_promise_then_all_take() -> None:
     assert shown(standing) == {("x", 0, "commit"), ("y", 0, "commit")}
     standing = answer(answer(standing, "y"), "x")
     assert standing.phase is AllocationPhase.committed
-    assert standing.held == standing.spec["placement"]
+    assert standing.holding == standing.spec["placement"]
     assert standing.deadline is None
     assert not open_steps(standing)
 
@@ -108,7 +108,7 @@ def test_one_refusal_has_everyone_let_go_and_then_the_alternative_is_tried() -> 
     assert standing.phase is AllocationPhase.preparing
     assert shown(standing) == {("z", 1, "prepare")}
     standing = answer(answer(standing, "z"), "z")
-    assert standing.held == placement("z")
+    assert standing.holding == placement("z")
     assert standing.reason == "y answered prepare with refused"
 
 
@@ -271,7 +271,7 @@ def test_what_is_held_is_given_back_when_nobody_wants_it() -> None:
     assert allocation_rules.withdraw(standing, 6) == standing
     standing = answer(answer(standing, "x"), "y")
     assert standing.phase is AllocationPhase.released
-    assert standing.held is None
+    assert standing.holding is None
 
 
 def test_what_is_being_asked_for_is_let_go_and_no_alternative_follows() -> None:
@@ -313,11 +313,11 @@ def test_nodes_of_the_commit_prevail_over_those_of_the_promise() -> None:
     promised = ({"node": "o", "devices": 8},)
     standing = told(standing, Result(name, PREPARE, ActionOutcome.prepared, promised), 1)
     taken = allocation_rules.take_result(standing, Result(name, COMMIT, ActionOutcome.committed, UNEVEN), 1)
-    assert taken.held is not None
-    assert taken.held["shares"][0]["nodes"] == list(UNEVEN)
+    assert taken.holding is not None
+    assert taken.holding["shares"][0]["nodes"] == list(UNEVEN)
     silent = allocation_rules.take_result(standing, Result(name, COMMIT, ActionOutcome.committed), 1)
-    assert silent.held is not None
-    assert silent.held["shares"][0]["nodes"] == list(promised)
+    assert silent.holding is not None
+    assert silent.holding["shares"][0]["nodes"] == list(promised)
 
 
 def test_nodes_that_do_not_make_up_what_was_asked_for_are_no_promise() -> None:
@@ -375,7 +375,7 @@ def check(before: AllocationStanding, after: AllocationStanding) -> None:
     aborted = {step.action for step in after.steps if step.phase is ABORT}
     for attempt in range(after.attempt):  # every other attempt was called off everywhere
         assert {step.action for step in after.steps if step.attempt == attempt} & reserved <= aborted
-    assert (after.held is not None) == (after.phase in {AllocationPhase.committed, AllocationPhase.releasing})
+    assert (after.holding is not None) == (after.phase in {AllocationPhase.committed, AllocationPhase.releasing})
     if after.phase is AllocationPhase.committed:
         current = [step for step in after.steps if step.attempt == after.attempt and step.kind is ActionKind.reserve]
         taken = {step.domain for step in current if step.outcome is ActionOutcome.committed}
