@@ -30,6 +30,7 @@ REFUSALS = ("ProblemException", "RefusalError")
 
 INDIRECT = {
     "service/ingest.py": frozenset(TimeFault),
+    "service/rate_limits.py": frozenset({"rate-limited"}),  # by a class of its own
     "engine/agent/forwarder.py": frozenset[str](),  # as the service named it
     "engine/runner.py": frozenset({"stale-revision", "no-capacity", "invalid-body"}),  # kept with the run
 }
