@@ -115,7 +115,9 @@ def _head(sources: Sources, language: Language) -> str:
     cover = {
         "ics": words.ICS.in_(language),
         "ccs": words.CCS.in_(language),
+        "level": words.LEVEL.in_(language),
         "number": words.NUMBER,
+        "replaces": words.REPLACES.in_(language),
         "title": words.TITLE.in_(language),
         "other-title": words.TITLE.in_("en" if language == "zh" else "zh"),
         "stage": words.STAGE.in_(language),
@@ -123,6 +125,7 @@ def _head(sources: Sources, language: Language) -> str:
         "patents": words.PATENTS.in_(language),
         "published": words.PUBLISHED.in_(language),
         "in-force": words.IN_FORCE.in_(language),
+        "issuer": words.ISSUER.in_(language),
     }
     told = ", ".join(f"{name}: {_text(value)}" for name, value in cover.items())
     return (

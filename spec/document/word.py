@@ -45,13 +45,16 @@ def front(sources: Sources, language: Language, contents_: str) -> str:
     lines = (
         ("CoverSmall", words.ICS.in_(language)),
         ("CoverSmall", words.CCS.in_(language)),
+        ("CoverLevel", words.LEVEL.in_(language)),
         ("CoverNumber", words.NUMBER),
+        ("CoverReplaces", words.REPLACES.in_(language)),
         ("CoverTitle", words.TITLE.in_(language)),
         ("CoverSubtitle", words.TITLE.in_("en" if language == "zh" else "zh")),
         ("CoverSubtitle", words.STAGE.in_(language)),
         ("CoverNote", told),
         ("CoverNote", words.PATENTS.in_(language)),
         ("CoverDates", f"{words.PUBLISHED.in_(language)}\t{words.IN_FORCE.in_(language)}"),
+        ("CoverIssuer", words.ISSUER.in_(language)),
     )
     cover = "".join(_paragraph(style, text) for style, text in lines)
     titled = _paragraph("ContentsTitle", words.CONTENTS.in_(language))
@@ -323,19 +326,8 @@ def _own_styles(indent: str) -> Iterator[tuple[str, str]]:
     yield paragraph("IndexLetter", "Index Letter", letter, sans)
     leader = f'<w:tab w:val="right" w:leader="dot" w:pos="{_PORTRAIT_TEXT}"/>'
     yield paragraph("IndexEntry", "Index Entry", f'<w:tabs>{leader}</w:tabs><w:spacing w:after="20"/>')
-    yield paragraph("CoverSmall", "Cover Small", "", sans)
-    number = '<w:pBdr><w:bottom w:val="single" w:sz="6" w:space="6" w:color="000000"/></w:pBdr>'
-    yield paragraph(
-        "CoverNumber",
-        "Cover Number",
-        f'{number}<w:spacing w:before="1200" w:after="1900"/><w:jc w:val="right"/>',
-        large,
-    )
-    yield paragraph("CoverTitle", "Cover Title", f'<w:spacing w:after="360"/>{centred}', f'{sans}<w:sz w:val="48"/>')
-    yield paragraph("CoverSubtitle", "Cover Subtitle", f'<w:spacing w:after="360"/>{centred}', '<w:sz w:val="28"/>')
-    yield paragraph("CoverNote", "Cover Note", centred)
-    dates = '<w:tabs><w:tab w:val="right" w:pos="9070"/></w:tabs><w:spacing w:before="3600"/>'
-    yield paragraph("CoverDates", "Cover Dates", f"{number}{dates}", sans)
+    for name, (within, runs) in _of_cover().items():
+        yield paragraph(name, name.replace("Cover", "Cover "), within, runs)
     for level in (1, 2):
         tab = f'<w:tab w:val="right" w:leader="dot" w:pos="{_PORTRAIT_TEXT}"/>'
         indented = f'<w:ind w:left="{210 * (level - 1)}"/>'
@@ -365,6 +357,31 @@ def _own_styles(indent: str) -> Iterator[tuple[str, str]]:
             '<w:left w:w="70" w:type="dxa"/><w:right w:w="70" w:type="dxa"/></w:tblCellMar></w:tblPr></w:style>'
         ),
     )
+
+
+def _of_cover() -> dict[str, tuple[str, str]]:
+    """Styles of the cover: those of a paragraph, and those of its text."""
+    sans, centred, right = f"<w:rFonts {_SANS}/>", '<w:jc w:val="center"/>', '<w:jc w:val="right"/>'
+    line = '<w:pBdr><w:bottom w:val="single" w:sz="6" w:space="6" w:color="000000"/></w:pBdr>'
+    tabs = '<w:tabs><w:tab w:val="right" w:pos="9070"/></w:tabs>'
+
+    def spaced(before: int, after: int) -> str:
+        return f'<w:spacing w:before="{before}" w:after="{after}"/>'
+
+    def size(half_points: int) -> str:
+        return f'{sans}<w:sz w:val="{half_points}"/>'
+
+    return {
+        "CoverSmall": ("", sans),
+        "CoverLevel": (f"{spaced(700, 500)}{centred}", size(40)),
+        "CoverNumber": (f"{spaced(0, 40)}{right}", size(32)),
+        "CoverReplaces": (f"{line}{spaced(0, 1500)}{right}", sans),
+        "CoverTitle": (f"{spaced(0, 360)}{centred}", size(48)),
+        "CoverSubtitle": (f"{spaced(0, 360)}{centred}", '<w:sz w:val="28"/>'),
+        "CoverNote": (centred, ""),
+        "CoverDates": (f"{line}{tabs}{spaced(2700, 0)}", sans),
+        "CoverIssuer": (f"{spaced(160, 0)}{centred}", size(28)),
+    }
 
 
 def _rewritten(source: Path, target: Path, changed: Callable[[str, str], str], added: Mapping[str, str]) -> None:

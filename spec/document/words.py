@@ -20,7 +20,9 @@ class Words(NamedTuple):
 TITLE = Words("智能算力跨域调度技术要求", "Technical requirements for cross-domain scheduling of AI compute")
 # The cover of GB/T 1.1-2020, annex A; what only a committee can assign stays open.
 ICS, CCS = Words("ICS 待定", "ICS (to be assigned)"), Words("CCS 待定", "CCS (to be assigned)")
-NUMBER = "XXXX—20XX"
+LEVEL = Words("中华人民共和国 XX 行业标准", "XX industry standard of the People's Republic of China")
+NUMBER = "XX/T XXXX—20XX"
+REPLACES = Words("代替 ——", "Replaces ——")  # a first edition has nothing to name here
 STAGE = Words("（征求意见稿）", "(draft for comments)")
 COMPLETED = Words("（本草案完成时间：{date}，版本 {version}）", "(draft completed {date}, version {version})")
 PATENTS = Words(
@@ -32,6 +34,7 @@ PUBLISHED, IN_FORCE = (
     Words("XXXX - XX - XX 发布", "Published XXXX-XX-XX"),
     Words("XXXX - XX - XX 实施", "In force XXXX-XX-XX"),
 )
+ISSUER = Words("XXXX 发布", "Issued by XXXX")
 CONTENTS = Words("目次", "Contents")
 GENERAL = Words("总则", "General")
 BIBLIOGRAPHY = Words("参考文献", "Bibliography")

@@ -16,7 +16,7 @@ import pytest
 
 from document.assembling import Assembled, assemble
 from document.sources import ROOT, Sources
-from document.words import TITLE
+from document.words import IN_FORCE, ISSUER, LEVEL, NUMBER, PUBLISHED, REPLACES, TITLE
 
 ENVIRONMENT = Path("build/standard/venv")
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -88,7 +88,11 @@ def text(paragraph: ET.Element) -> str:
 def test_the_docx_has_a_cover_contents_and_formulas(made: tuple[Path, str]) -> None:
     document = part(made[0], "word/document.xml")
     paragraphs = list(document.iter(f"{WORD}p"))
-    assert [text(each) for each in paragraphs if style(each) == "CoverTitle"] == [TITLE.zh]
+    cover = {style(each): text(each) for each in paragraphs if style(each).startswith("Cover")}
+    assert cover["CoverTitle"] == TITLE.zh
+    left_open = [cover[f"Cover{name}"] for name in ("Level", "Number", "Replaces", "Dates", "Issuer")]
+    assert left_open[:2] == [LEVEL.zh, NUMBER]
+    assert left_open[2:] == [REPLACES.zh, f"{PUBLISHED.zh}{IN_FORCE.zh}", ISSUER.zh]
     fields = [field.text or "" for field in document.iter(f"{WORD}instrText")]
     assert [field for field in fields if " TOC " in field] == [r' TOC \o "1-2" \h \z \u ']
     displayed, within = (re.findall(form, assembled(made[0]).markdown) for form in (DISPLAYED, WITHIN))
