@@ -20,20 +20,20 @@ def main() -> int:
     parser.add_argument("--rules", action="store_true", help="list the rules and compare nothing")
     parser.add_argument("--frozen", metavar="RELEASE", help="compare this checkout with the requirements of a release")
     parser.add_argument(
-        "--freeze", metavar="RELEASE", help="keep the requirements of this checkout as those of a release"
+        "--freeze", metavar="RELEASE", help="keep the requirements of OLD, or of this checkout, as those of a release"
     )
     arguments = parser.parse_args()
     if arguments.rules:
         print(*(f"{rule:26}{meaning}" for rule, meaning in RULES.items()), sep="\n")
         return 0
-    if arguments.freeze:
-        print(f"wrote {releases.write(read(None), arguments.freeze)}")
-        return 0
     if arguments.frozen:
         return _frozen(arguments.frozen)
-    if arguments.old is None:
+    if arguments.old is None and not arguments.freeze:
         parser.error("OLD is missing: name a folder or a git revision, such as HEAD~10")
     try:
+        if arguments.freeze:
+            print(f"wrote {releases.write(read(arguments.old), arguments.freeze)}")
+            return 0
         report = compare(read(arguments.old), read(arguments.new))
     except VersionError as error:
         print(f"cannot compare: {error}", f"hint: {error.hint}", sep="\n", file=sys.stderr)

@@ -15,6 +15,7 @@ from . import (
     chinese,
     decisions,
     demand_measured,
+    differences,
     drafts,
     exporters,
     forecast_measured,
@@ -47,6 +48,7 @@ __all__ = ["Made", "drafts", "remade", "shared_files", "stability", "written_pag
 def written_pages(language: Language, root: Path) -> Iterator[Made]:
     """Every generated page in one language; ``root`` is the folder of the repository."""
     yield from standard.pages(language, root / "spec/text", drafts.links(language, root))
+    yield from differences.pages(language, root)
     yield from requirements.pages(language, root)
     yield from indicators.pages(language)
     yield from exporters.pages(language)

@@ -29,6 +29,11 @@ INTRODUCTION = Words(
     "标准草案 {version} 版。每条规范性条文末尾为其要求的标识；由此可到达阈值、方法与检验，并可由彼处返回条文。",
 )
 
+DIFFERENCES = Words(
+    "[What differs between versions](/standard/differences.md), requirement by requirement.",
+    "[版本之间的差异](/standard/differences.md)，按要求逐项列出。",
+)
+
 
 def pages(language: Language, folder: Path, downloads: str = "") -> Iterator[Made]:
     """One page for each file, by profile and file name, the list of them, and the figures.
@@ -92,5 +97,6 @@ def _index(
         {"en": "# The standard", "zh": "# 标准文本"}[language],
         INTRODUCTION.in_(language).format(version=registers.SPEC_VERSION),
         downloads,
+        DIFFERENCES.in_(language),
         table(headings, ((part, "<br>".join(clauses)) for part, clauses in parts.items())),
     )
