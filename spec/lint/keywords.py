@@ -3,9 +3,9 @@
 - Requirement 应 (*shall*), recommendation 宜 (*should*), permission 可 (*may*), and no other word for them: refused are
   必须, 须, 不得, 应该, 应当, 可以, 务必, 切勿, 禁止, and in English *must*, *ought to*, *may not*.
 - A word that only has such a character in it is none: 响应, 可用, 不可达, 可能 and the like.
-- What a service does to a request is a duty, and so is what a domain, its controller, a sender or a client does, be
-  there a keyword or not; it needs an identifier, has to stand in the list behind the sentence that has one, or to name
-  the requirement that it restates.
+- What a service does to a request is a duty, and so is what a domain, its controller, a sender or a client does, and
+  what becomes of jobs, allocations and actions, be there a keyword or not; it needs an identifier, has to stand in the
+  list behind the sentence that has one, or to name the requirement that it restates.
 """
 
 import re
@@ -66,6 +66,28 @@ OTHERS = {
     ),
 }
 """Words by which it tells what a domain, its controller, a sender or a client does."""
+
+_BECOMES = (
+    "aborted|acknowledged|cancelled|cleared|committed|prepared|queued|released|replaced|resized|restarted|started|stopped"
+    "|withdrawn"
+)
+_BESIDE = "that|which|whose?|when|where|until|once|while|after|since|as|if|than|from when|what|whoever|whatever|how"
+"""Words with which a clause begins that says under which condition something is done, or what is meant."""
+PASSIVE = {
+    "en": re.compile(
+        rf"(?:^|[;:,] (?:and |but |so )?(?:then )?)(?!(?:{_BESIDE})\b)(?:(?! (?:{_BESIDE})\b)[^,;:])*?"
+        rf"\b(?:is|are) (?:then |all |not |again |only )?(?:{_BECOMES})\b"
+        rf"|(?:^|[;:] )(?:an? \w+|one) that (?:was|has|is)\b[^,;:]*? is (?:{_BECOMES})\b",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"(?:^|[，；：])(?:[^，；：。的者时后]{0,8})(?:仍予|予以|不予|随后|立即|再次|不再|停止该|重新|均)"
+        r"(?:撤销|确认|取消|清除|提交|准备|排队|释放|替换|调整|启动|停止|撤回)"
+        r"|(?:副本|作业)(?:立即)?为已取消"
+    ),
+}
+"""Words by which it tells what becomes of a job, a replica, an allocation, an action or a report; annexes tell by them
+what a test bed does."""
 
 
 def keywords(sentence: Sentence) -> list[str]:
@@ -150,6 +172,7 @@ def _is_behaviour(sentence: Sentence, problems: Collection[str]) -> bool:
     """Whether a sentence tells what somebody does, by its words or by a type of problem, and names no requirement."""
     if MENTION.search(sentence.text):
         return False
-    return any(words[sentence.language].search(sentence.words) for words in (BEHAVIOUR, OTHERS)) or any(
+    tables = (BEHAVIOUR, OTHERS) if sentence.clause.startswith("annex-") else (BEHAVIOUR, OTHERS, PASSIVE)
+    return any(words[sentence.language].search(sentence.words) for words in tables) or any(
         name in sentence.text for name in problems
     )

@@ -288,7 +288,32 @@ def test_a_late_report_that_is_refused_is_seen(sound: JobRuns) -> None:
         late = moment.kind == "report" and moment.body.get("step") == 500
         return replace(moment, answer=replace(moment.answer, status=422)) if late else moment
 
-    assert unmet(judge(with_moments(sound, "restarts", refused))) == {"JOB-007"}
+    assert unmet(judge(with_moments(sound, "restarts", refused))) == {"JOB-033"}
+
+
+def test_a_late_report_that_moves_a_job_on_is_seen(sound: JobRuns) -> None:
+    def moved(moment: Moment) -> Moment:
+        late = moment.kind == "report" and moment.body.get("step") == 99
+        return replace(moment, answer=answering(moment.answer, step=99)) if late else moment
+
+    assert unmet(judge(with_moments(sound, "restarts", moved))) == {"JOB-033"}
+
+
+def test_a_run_that_is_left_running_when_another_is_lost_is_seen(sound: JobRuns) -> None:
+    def unasked(moment: Moment) -> Moment | None:
+        return None if moment.kind == "stop" and moment.body.get("attempt") == 1 else moment
+
+    assert unmet(judge(with_moments(sound, "spread", unasked))) == {"JOB-032"}
+
+
+def test_devices_that_are_given_back_while_another_run_ends_are_seen(sound: JobRuns) -> None:
+    last = next(m for m in story(sound, "spread").moments if m.kind == "report" and m.body["state"] == "stopped")
+
+    def halved(moment: Moment) -> Moment:
+        return replace(moment, holdings=moment.holdings[:1]) if moment is last else moment
+
+    assert len(last.holdings) == 2
+    assert unmet(judge(with_moments(sound, "spread", halved))) == {"JOB-032"}
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -157,13 +157,17 @@ class Serving(Elastic):
         before = served.told or {}
         if any(before.get(member) != told.get(member) for member in ("wanted", "running", "load", "jobs")):
             served.told = told
-            state = "running" if told["running"] else "queued"
+            state = self.state_by(told)
             words = f"{told['running']} of {told['wanted']} replicas run"
             if state != job.state and not job.cancelling:
                 self.enter_state(tenant, job, state, words, moment)
             else:
                 job.reason = words
                 self.change_job(tenant, job, moment)
+
+    def state_by(self, told: Json) -> str:
+        """Where a serving job stands by its replicas."""
+        return "running" if told["running"] else "queued"
 
     def told_replicas(self, tenant: Tenant, job: Job, moment: int) -> Json:
         """What is told of replicas."""

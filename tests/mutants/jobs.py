@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from minimal_server.canonical import digest
-from minimal_server.core import Answer, Json, Request, Tenant
+from minimal_server.core import Answer, Json, Request, Tenant, wrong_body
 from minimal_server.jobs import LEASE, Job, Queue, Run
 from minimal_server.reserving import Allocation
 from minimal_server.service import MinimalServer
@@ -244,7 +244,7 @@ class AttemptsDoNotWaitForReleases(CommitsAsSoonAsPromised):
             self.finish_attempt(tenant, job, job.reason, moment)
 
 
-@breaks("JOB-005")
+@breaks("JOB-005", "JOB-032")
 class HalfALeaseIsWaitedFor(CommitsAsSoonAsPromised):
     """A domain that is not heard of for little more than half its lease is taken to have let go."""
 
@@ -382,9 +382,27 @@ class AttemptsBeginAtTheBeginning(MinimalServer):
         return {**super().run_order(job), "step": 0}
 
 
-@breaks("JOB-007", "JOB-018", "JOB-029", "JOB-031")
-class AttemptsGoOnFromTheLastStep(MinimalServer):
-    """An attempt goes on from the last step that was reported, whether there is a checkpoint of it or not."""
+class StepsOfLateReportsCount(MinimalServer):
+    """The last step of a job is that of the last report, whichever attempt that is of."""
+
+    @override
+    def post_run_report(self, request: Request) -> Answer:
+        report = self.body(request, "RunReport")
+        job, run = self.find_run(request.tenant, report)
+        if not self.is_timely(job, run, report) and "step" in report:
+            job.step = report["step"]
+            self.change_job(request.tenant, job, self.moment)
+        return super().post_run_report(request)
+
+
+@breaks("JOB-033")
+class StepsOfLateReportsAreTold(StepsOfLateReportsCount):
+    """A late report is told as the last step, and nothing follows from it."""
+
+
+@breaks("JOB-007", "JOB-018", "JOB-029", "JOB-031", "JOB-033")
+class AttemptsGoOnFromTheLastStep(StepsOfLateReportsCount):
+    """An attempt goes on from the last step that was reported, of whichever attempt, and with a checkpoint or not."""
 
     @override
     def run_order(self, job: Job) -> Json:
@@ -404,7 +422,38 @@ class CheckpointsOfAttemptsBeforeCount(MinimalServer):
         return super().post_run_report(request)
 
 
-@breaks("JOB-008")
+@breaks("JOB-032")
+class OthersRunOn(MinimalServer):
+    """When a run of several is lost, the others are left to run until they end by themselves."""
+
+    @override
+    def to_be_stopped(self, job: Job) -> list[Run]:
+        return super().to_be_stopped(job) if job.cancelling or len(job.present) == 1 else []
+
+
+@breaks("JOB-032")
+class DevicesAreTakenFromWhatStillRuns(MinimalServer):
+    """When a run of several is lost, devices are asked back at once, whatever runs on those of other domains."""
+
+    @override
+    def may_let_go(self, job: Job) -> bool:
+        return (len(job.present) > 1 and job.verdict == "lost") or super().may_let_go(job)
+
+
+@breaks("JOB-033")
+class LateReportsAreRefused(MinimalServer):
+    """A report of an attempt that another one has followed is refused."""
+
+    @override
+    def post_run_report(self, request: Request) -> Answer:
+        report = self.body(request, "RunReport")
+        job, _ = self.find_run(request.tenant, report)
+        if report["attempt"] < job.attempt:
+            raise wrong_body("unknown-reference", "/attempt", "this attempt is over")
+        return super().post_run_report(request)
+
+
+@breaks("JOB-008", "JOB-034")
 class CancelledIsSaidAtOnce(MinimalServer):
     """A job is cancelled when that was asked, whatever of it still runs."""
 
@@ -485,6 +534,15 @@ class FirstComeFirstServed(MinimalServer):
     @override
     def queue_order(self, waiting: list[Job]) -> list[Job]:
         return sorted(super().queue_order(waiting), key=lambda job: job.number)
+
+
+@breaks("JOB-009", "JOB-012")
+class NothingCountsButWhenAJobWasSubmitted(FirstComeFirstServed):
+    """Jobs are started as they were submitted, whatever their priority and what their accounts have used."""
+
+    @override
+    def take_turns(self, tenant: Tenant, waiting: list[Job], moment: int) -> list[Job]:
+        return waiting
 
 
 @breaks("JOB-009")

@@ -1,7 +1,7 @@
 """Wrong in serving jobs: in how many replicas they have and for how long, in what is told, and in who gives way."""
 
 from minimal_server.core import Json, Tenant
-from minimal_server.jobs import Job
+from minimal_server.jobs import ENDS, Job
 from minimal_server.service import MinimalServer
 from typing_extensions import override
 
@@ -156,7 +156,7 @@ class ReplicasFailWhenTheyGo(MinimalServer):
         super().enter_state(tenant, job, "failed" if failed else state, reason, moment)
 
 
-@breaks("JOB-024", "JOB-025", "JOB-026", "JOB-028", "JOB-029", "JOB-031")
+@breaks("JOB-024", "JOB-025", "JOB-026", "JOB-028", "JOB-029", "JOB-031", "JOB-034")
 class NobodyGivesWay(MinimalServer):
     """Replicas wait until devices are free."""
 
@@ -225,3 +225,23 @@ class TakesBackFromItsLastStep(MinimalServer):
             if self.may_give_way(job) and (tenant.name, job.name) in getattr(self, "gave_way", ()):
                 job.checkpoint_step = job.step
         super().take_back(tenant, moment)
+
+
+@breaks("JOB-034")
+class QueuedUntilAllReplicasRun(MinimalServer):
+    """A serving job is told to be queued until as many replicas run as are wanted."""
+
+    @override
+    def state_by(self, told: Json) -> str:
+        return "running" if told["running"] >= told["wanted"] else "queued"
+
+
+@breaks("JOB-034")
+class CancelledWithItsReplicasRunning(MinimalServer):
+    """A serving job is told to be cancelled when that is asked, while its replicas are being stopped."""
+
+    @override
+    def note_replicas(self, tenant: Tenant, job: Job, moment: int) -> None:
+        if job.cancelling and job.state not in ENDS:
+            self.enter_state(tenant, job, "cancelled", "it was called off", moment)
+        super().note_replicas(tenant, job, moment)

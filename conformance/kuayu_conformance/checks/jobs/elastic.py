@@ -5,7 +5,7 @@
 2. *Serving jobs.* In the first scenario a training job holds all devices of a domain; then a serving job of higher
    priority comes, and its load rises to what three replicas carry, to more than its most, and falls to what half of one
    does. In the second one devices are held by a training job of higher priority, and by replicas of another serving
-   job, when a replica waits (JOB-024 to JOB-031).
+   job, when a replica waits (JOB-024 to JOB-031, JOB-034).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -300,6 +300,7 @@ class ServedLoad:
         stays: How it stood with each load.
         replicas: Records of all replicas that were ever told of, in the end.
         last: The training job in the end.
+        off: What was told of the serving job from when it was called off.
     """
 
     training: str
@@ -309,6 +310,7 @@ class ServedLoad:
     stays: tuple[Stay, ...]
     replicas: tuple[Answer, ...]
     last: Answer
+    off: tuple[Moment, ...]
 
     def sizes(self) -> list[int]:
         """Devices of all attempts of the training job."""
@@ -472,8 +474,10 @@ def _follow_load(episode: Episode) -> ServedLoad:
     stage.pause(training)
     moments, last = tuple(stage.moments), stage.look(training)
     replicas = tuple(stage.look(name) for name in sorted(player.replicas()))
+    known = len(stage.moments)
     stage.close()
-    return ServedLoad(training, serving, moments, before, tuple(stays), replicas, last)
+    off = tuple(moment for moment in stage.moments[known:] if moment.job == serving and moment.record)
+    return ServedLoad(training, serving, moments, before, tuple(stays), replicas, last, off)
 
 
 def _stand_firm(episode: Episode) -> QuietOutcome:
@@ -513,6 +517,7 @@ def judge_serving(o: Observed) -> Iterator[Finding]:
     yield from _reported_load(served)
     yield from _goes(served)
     yield from _gives_way(served)
+    yield from _states(served)
     yield from _undisturbed(firm)
 
 
@@ -615,6 +620,35 @@ def _giving_up(moment: Moment, training: str) -> Json | None:
     return record if record.get("attempt") in (1, 2) else None
 
 
+def _states(o: ServedLoad) -> Iterator[Finding]:
+    wrong = [
+        f"{state_of(record)} with {running} running"
+        for moment in o.moments
+        if moment.job == o.serving and (record := moment.record) is not None and not record.get("cancelling")
+        for running in [_running(record)]
+        if state_of(record) != ("running" if running else "queued")
+    ]
+    expected = "the serving job is running while one of its replicas runs, and else queued"
+    yield holds("JOB-034", not wrong, expected, wrong[:3] or "so", o.before.record)
+    states = {state_of(moment.record) for moment in o.moments if moment.job == o.serving}
+    expected = "it is told to be running at some time"
+    yield holds("JOB-034", "running" in states, expected, sorted(states), o.before.record)
+    if o.off and o.stays[-1].running:
+        state = state_of(o.off[0].record)
+        expected = "it is not told to be cancelled when it is called off, since a replica of it runs"
+        yield holds("JOB-034", state != "cancelled", expected, state, o.off[0].answer)
+    state = state_of(o.off[-1].record) if o.off else "nothing"
+    last = o.off[-1].answer if o.off else o.last
+    yield holds("JOB-034", state == "cancelled", "it is told to be cancelled when no replica is left", state, last)
+
+
+def _running(record: Json) -> int:
+    """Replicas that run, as the record of a serving job tells; none before any was decided on."""
+    replicas = record.get("replicas")
+    running = replicas.get("running") if isinstance(replicas, dict) else None
+    return running if isinstance(running, int) else 0
+
+
 def _undisturbed(o: QuietOutcome) -> Iterator[Finding]:
     expected = "neither a job of higher priority nor a replica of another serving job is stopped for a replica"
     jobs = [f"{stop.get('job')}, attempt {attempt_of(stop) or stop.get('attempt')}" for stop in o.stops]
@@ -623,7 +657,7 @@ def _undisturbed(o: QuietOutcome) -> Iterator[Finding]:
     yield holds("JOB-030", o.devices == (2, 1), expected, o.devices, o.record)
 
 
-SERVING_REQUIREMENTS = tuple(f"JOB-{number:03}" for number in range(24, 32))
+SERVING_REQUIREMENTS = (*(f"JOB-{number:03}" for number in range(24, 32)), "JOB-034")
 """What is judged here."""
 
 SERVING_CHECK = Check(
@@ -632,7 +666,7 @@ SERVING_CHECK = Check(
     observe_serving,
     judge_serving,
     recorded_times=True,
-    summary="Serving jobs: replicas follow the load, jobs give way to them and take back (JOB-024 to JOB-031).",
+    summary="Serving jobs: replicas follow the load, jobs give way and take back (JOB-024 to JOB-031, JOB-034).",
 )
 """The check. It waits a good deal, and is none of the background all the same: its replicas wait in the queue of the
 tenant, and what other checks of jobs look at depends on whether anybody waits there."""

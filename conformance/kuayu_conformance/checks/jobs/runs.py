@@ -1,4 +1,4 @@
-"""Jobs from their start to their end (JOB-003 to JOB-008).
+"""Jobs from their start to their end (JOB-003 to JOB-008, JOB-032, JOB-033).
 
 The suite plays the domains of a handful of jobs, one story after the other, and keeps a ledger of what each domain has
 given and runs. What the target tells meanwhile, by answers, records, events and logs, is held against that.
@@ -348,6 +348,7 @@ STORIES: Mapping[str, Callable[[Stage], Telling]] = {
 
 
 TOLD, STARTED, ALONE, LOGGED, TRIED_AGAIN, OFF = "JOB-003", "JOB-004", "JOB-005", "JOB-006", "JOB-007", "JOB-008"
+ENDING, LATE = "JOB-032", "JOB-033"
 
 OVER = frozenset({"succeeded", "failed", "stopped"})
 """States of a run that has ended."""
@@ -413,6 +414,7 @@ def judge(observation: JobRuns) -> Iterator[Claim]:
             moments = [moment for moment in history.moments if moment.job == job]
             yield from _starts(history, job, moments)
             yield from _steps(history, moments)
+            yield from _others(history, moments)
             yield from _off(history, moments)
             yield from _stream_claims(history, job, observation.unbroken)
             yield from _lines(history, job)
@@ -512,6 +514,7 @@ def _again(stories: Sequence[JobHistory]) -> Iterator[Claim]:
 def _steps(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
     """Each attempt goes on from the last checkpoint; what comes late does not change it."""
     checkpoint, ended, seen = 0, set[tuple[str, int]](), set[int]()
+    record: Json = {}
     for moment in moments:
         attempt = attempt_of(moment.body)
         if moment.kind == "start" and attempt not in seen:
@@ -522,15 +525,53 @@ def _steps(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
                 f"{history.kind}: attempt {attempt} goes on from step {checkpoint}, of which a checkpoint was told"
             )
             yield holds(TRIED_AGAIN, step == checkpoint, expected, step, moment.answer)
+        before = record
+        if moment.kind != "event" and moment.record is not None:  # events can be behind
+            record = moment.record
         if moment.kind != "report":
             continue
-        expected = f"{history.kind}: a report is taken, whether it comes late or twice"
-        yield answered(TRIED_AGAIN, moment.answer, 200, expected)
         run_of = (moment.domain, int(moment.body["attempt"]))
         if run_of[1] == max(seen, default=0) and run_of not in ended:
+            yield answered(TRIED_AGAIN, moment.answer, 200, f"{history.kind}: a report is taken")
             checkpoint = int(moment.body.get("checkpoint_step", checkpoint))
+        else:
+            yield answered(LATE, moment.answer, 200, f"{history.kind}: a report that comes late is acknowledged")
+            steps = [[one.get(name) for name in ("step", "checkpoint_step")] for one in (before, record)]
+            expected = f"{history.kind}: steps of which a late report tells leave those of the job at {steps[0]}"
+            yield holds(LATE, steps[0] == steps[1], expected, steps[1], moment.answer)
         if moment.body["state"] in OVER:
             ended.add(run_of)
+
+
+# What else is lost with a run
+
+
+def _others(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
+    """When a run is lost the others of its attempt are stopped, and nothing is given back before they have ended."""
+    off = next((number for number, moment in enumerate(moments) if moment.kind == "cancel"), len(moments))
+    losses = [n for n, m in enumerate(moments[:off]) if m.kind == "report" and m.body["state"] in OVER - {"succeeded"}]
+    for number in losses:
+        lost, attempt = moments[number], int(moments[number].body["attempt"])
+        for domain in [domain for domain, of in _under_way(moments[: number + 1]) if of == attempt]:
+            later = moments[number + 1 :]
+            end = next((place for place, m in enumerate(later) if _ends(m, domain, attempt)), len(later) - 1)
+            until = later[: end + 1]
+            stops = [m for m in until if (m.kind, m.domain) == ("stop", domain) and is_meant(m.body, attempt)]
+            expected = f"{history.kind}: {domain} is asked to stop attempt {attempt}, which {lost.domain} has lost"
+            yield holds(ENDING, bool(stops), expected, "it is" if stops else "it is not", lost.answer)
+            early = [m.kind for m in until if not {domain, lost.domain} <= {holding.domain for holding in m.holdings}]
+            expected = f"{history.kind}: both hold their devices until that run has ended"
+            yield holds(ENDING, not early, expected, early[:3] or "they do", lost.answer)
+    if losses:
+        holdings = [f"{holding.devices} devices in {holding.domain}" for holding in moments[-1].holdings]
+        expected = f"{history.kind}: in the end nothing is held of a job of which a run was lost"
+        yield holds(ENDING, not holdings, expected, holdings or "nothing is", moments[-1].answer)
+
+
+def _ends(moment: Moment, domain: str, attempt: int) -> bool:
+    """Whether a domain reports that its run of an attempt has ended."""
+    is_report = moment.kind == "report" and moment.domain == domain
+    return is_report and moment.body["attempt"] == attempt and moment.body["state"] in OVER
 
 
 # Calling off
@@ -761,6 +802,11 @@ def _numbers(
 
 
 CHECK = Check(
-    "job_runs", (TOLD, STARTED, ALONE, LOGGED, TRIED_AGAIN, OFF), observe, judge, recorded_times=True, background=True
+    "job_runs",
+    (TOLD, STARTED, ALONE, LOGGED, TRIED_AGAIN, OFF, ENDING, LATE),
+    observe,
+    judge,
+    recorded_times=True,
+    background=True,
 )
 """The check."""
