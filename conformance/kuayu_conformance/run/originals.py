@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.corpora import training
-from kuayu_conformance.corpora.data_folder import DEMAND_SERIES, JOB_TRACES, TRAINING_CURVES
+from kuayu_conformance.corpora import DEMAND_SERIES, JOB_TRACES, TRAINING_CURVES, training
 from kuayu_conformance.transcript import TranscriptError
 
 FILES: Mapping[str, str | Path] = {**JOB_TRACES, **training.FILES, **TRAINING_CURVES, **DEMAND_SERIES}

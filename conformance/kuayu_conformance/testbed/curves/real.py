@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kuayu_conformance.corpora.data_folder import TRAINING_CURVES
+from kuayu_conformance.corpora import TRAINING_CURVES
 from kuayu_conformance.testbed.curves.generated import Schedule
 from kuayu_conformance.testbed.curves.phases import Curve, rounded
 

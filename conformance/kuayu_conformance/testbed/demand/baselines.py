@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.corpora.data_folder import DEMAND_SERIES
+from kuayu_conformance.corpora import DEMAND_SERIES
 from kuayu_conformance.testbed.demand.codec import Foreseen, announced, foreseen
 from kuayu_conformance.testbed.demand.world import DAY, STEP, Domain
 
