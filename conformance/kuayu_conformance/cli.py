@@ -28,8 +28,8 @@ from kuayu_conformance.kept_scores import SPOT_CHECKS
 from kuayu_conformance.origin import asked_for
 from kuayu_conformance.proof import Standing, proofs
 from kuayu_conformance.rendering import summary
-from kuayu_conformance.rendering.reasons import limit_of, reason_of
-from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.view import limit_of, reason_of
+from kuayu_conformance.rendering.words import visible
 from kuayu_conformance.run.agreement import CannotResume, Contradiction
 from kuayu_conformance.run.har import HarError, HarWriter
 from kuayu_conformance.run.judgement import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS

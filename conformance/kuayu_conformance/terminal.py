@@ -20,8 +20,8 @@ from rich.text import Text
 
 from kuayu_conformance.answers import shorten
 from kuayu_conformance.check import Check
-from kuayu_conformance.rendering.reasons import reason_of
-from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.view import reason_of
+from kuayu_conformance.rendering.words import visible
 from kuayu_conformance.run.judgement import Results
 from kuayu_conformance.run.listener import Exchange
 from kuayu_conformance.run.runner import Progress as RunProgress

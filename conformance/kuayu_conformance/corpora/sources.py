@@ -339,8 +339,8 @@ def _mlperf_throughput(data: Path) -> Table:
             f"MLPerf Training v3.0 and v3.1, closed division; {COMMITS}; submitters {', '.join(submitters)}. Median "
             f"of logged throughput over a submitter's successful runs, then over submitters; tasks on "
             f"{MLPERF_MIN_KINDS} kinds of accelerators or more. Where several submitted, one differs from the median "
-            f"by {typical:.1%} in the median and by {worst:.0%} at most; what a submitter ran again for v3.1 differs from "
-            f"v3.0 by {typical_change:+.1%} in the median and by {largest_change:+.0%} at most. {TRADEMARK}",
+            f"by {typical:.1%} in the median and by {worst:.0%} at most; what a submitter ran again for v3.1 differs "
+            f"from v3.0 by {typical_change:+.1%} in the median and by {largest_change:+.0%} at most. {TRADEMARK}",
             "Apache-2.0",
             one_party=True,
         ),

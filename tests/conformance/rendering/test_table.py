@@ -3,7 +3,7 @@
 import pytest
 from conformance.rendering.plotted import table as body
 
-from kuayu_conformance.rendering.table import table
+from kuayu_conformance.rendering.view import table
 from kuayu_schemas.models import ReportTable
 
 

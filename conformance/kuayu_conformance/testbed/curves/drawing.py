@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from kuayu_conformance.rendering.axis import Axis
+from kuayu_conformance.rendering.chart import Axis
 from kuayu_conformance.rendering.figures import Unit
 from kuayu_conformance.testbed.curves.phases import FAST, STABLE, WARM_UP, Curve, Floats, settled, switches
 

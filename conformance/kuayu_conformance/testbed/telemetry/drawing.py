@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from kuayu_conformance.rendering.axis import Axis
+from kuayu_conformance.rendering.chart import Axis
 from kuayu_conformance.rendering.figures import Unit
 from kuayu_conformance.testbed.telemetry.values import Incident
 from kuayu_conformance.testbed.telemetry.world import World
