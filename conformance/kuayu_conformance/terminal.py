@@ -23,7 +23,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.rendering.view import reason_of
 from kuayu_conformance.rendering.words import visible
 from kuayu_conformance.run.judgement import Results
-from kuayu_conformance.run.listener import Exchange
+from kuayu_conformance.run.live import Exchange
 from kuayu_conformance.run.runner import Progress as RunProgress
 from kuayu_schemas.models import RequirementResult, Verdict
 

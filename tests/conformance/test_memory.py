@@ -1,6 +1,6 @@
 """What follows from its key alone is found once, and not more of it is remembered than there is room for."""
 
-from kuayu_conformance.memory import Memory
+from kuayu_conformance.caching import Memory
 
 
 class Lengths:

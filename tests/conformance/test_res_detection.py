@@ -21,7 +21,7 @@ from kuayu_conformance.checks.resilience.detection import (
     tellings,
 )
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_conformance.testbed.heartbeats import Incident
 from kuayu_conformance.testbed.heartbeats.values import (
     AMID,

@@ -24,7 +24,7 @@ from kuayu_conformance.checks.resilience.failover import (
 from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_conformance.testbed.recovery.run import COLD, FIXED, Outcome
 from kuayu_conformance.testbed.recovery.state import Holdings, Incident
 from kuayu_conformance.testbed.recovery.world import KINDS

@@ -11,8 +11,7 @@ from conformance.test_busy_machine import BUSY, BY_THE_CLOCK, episode
 from kuayu_conformance.findings import Figure
 from kuayu_conformance.rendering import page
 from kuayu_conformance.rendering.view import limit_of, reason_of
-from kuayu_conformance.run.judgement import excused
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude, excused
 from kuayu_schemas.models import Replay, Requirement, RequirementResult, Verdict
 from kuayu_schemas.registers import requirements
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuayu_conformance.memory import Memory
+from kuayu_conformance.caching import Memory
 from kuayu_conformance.testbed.adjustment.law import AskedJob, Floats, Level, Motion, Policy, best, jobs, levels, rate
 from kuayu_conformance.testbed.adjustment.run import Adjuster, Carried, JobCourse, Outcome, play
 from kuayu_conformance.testbed.adjustment.world import CELL_S, WINDOW_S, Event, Running, World
