@@ -13,9 +13,9 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.adjustment_gain import divided
 from kuayu_conformance.episode import Episode, Request, Settings, describe
-from kuayu_conformance.testbed.adjustment.law import AskedJob, Level, Motion, Policy, jobs, levels, looked_at
+from kuayu_conformance.testbed.adjustment.world import AskedJob, Level, Motion, Policy, jobs, levels, looked_at
+from kuayu_conformance.testbed.collectives import WAYS
 from kuayu_conformance.testbed.scheduling.law import penalty
-from kuayu_conformance.testbed.transfers.collectives import WAYS
 
 Adjuster = Callable[[Json], Json | None]
 """What a request is answered with; None where there is to be no answer."""

@@ -15,7 +15,7 @@ from conforming import episode as episode_of
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.testbed.adjustment.law import AskedJob, Level, Motion, Policy, jobs, levels
+from kuayu_conformance.testbed.adjustment.world import AskedJob, Level, Motion, Policy, jobs, levels
 
 METHOD = {"name": "conforming", "version": "1"}
 ENOUGH, MARGIN, SPENT = 0.9, 0.95, 0.85

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.testbed.transfers.collectives import WAYS, Setting, Way, best, rate, turned
+from kuayu_conformance.testbed.collectives import WAYS, Setting, Way, best, rate, turned
 
 METHOD = {"name": "conforming", "version": "1"}
 LAST = 4

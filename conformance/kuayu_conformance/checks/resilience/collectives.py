@@ -22,7 +22,7 @@ from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
-from kuayu_conformance.testbed.transfers.collectives import (
+from kuayu_conformance.testbed.collectives import (
     COUNT,
     FAMILIES,
     HIERARCHICAL,

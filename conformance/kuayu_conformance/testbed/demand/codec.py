@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, TypedDict
 
 from kuayu_conformance.episode import instant
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.demand.trainings import COVERAGE, Large, Period
-from kuayu_conformance.testbed.demand.world import AHEAD, CROWD, DAY, SERVING, STEP, Domain, Event, Floats, World
+from kuayu_conformance.testbed.demand.world import (
+    AHEAD,
+    COVERAGE,
+    CROWD,
+    DAY,
+    SERVING,
+    STEP,
+    Domain,
+    Event,
+    Floats,
+    Large,
+    Period,
+    World,
+)
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

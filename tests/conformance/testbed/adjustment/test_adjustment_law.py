@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.adjustment.law import Floats, Job, Policy, best, rate
-from kuayu_conformance.testbed.transfers import collectives
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING, WAYS, Setting, Way
+from kuayu_conformance.testbed import collectives
+from kuayu_conformance.testbed.adjustment.world import Floats, Job, Policy, best, rate
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, RING, WAYS, Setting, Way
 
 GIGABIT = 1e9
 SEEDS = st.integers(0, 2**32 - 1)

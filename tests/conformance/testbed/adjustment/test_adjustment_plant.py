@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from conformance.testbed.adjustment.calm_windows import running, window
 
-from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.run import ASKED_S, Carried, JobState, Plant, Wire, play
-from kuayu_conformance.testbed.adjustment.world import RISE, SLOW, Event
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, Way
+from kuayu_conformance.testbed.adjustment.run import ASKED_S, Carried, Codec, JobState, Plant, play
+from kuayu_conformance.testbed.adjustment.world import RISE, SLOW, Event, Policy
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, Way
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -74,7 +73,7 @@ def test_jobs_begin_with_what_is_best_at_the_first_levels() -> None:
 
 def test_a_request_tells_of_policies_plans_and_levels_as_they_stand() -> None:
     world = window(Event(8.0, RISE, 0, 1.4), Event(8.0, SLOW, 2, 3.0))
-    plant, wire = Plant(world), Wire(world)
+    plant, wire = Plant(world), Codec(world)
     first = wire.request(plant)
     assert "changed" not in first["jobs"][0]
     assert "planned" not in first["jobs"][0]

@@ -9,18 +9,19 @@ from conformance.testbed.adjustment.calm_windows import running, window
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.run import Carried, JobCourse, Outcome
-from kuayu_conformance.testbed.adjustment.scores import (
+from kuayu_conformance.testbed.adjustment.run import (
+    Carried,
     Course,
     Courses,
     Disturbance,
+    JobCourse,
+    Outcome,
     Yardstick,
     greatest_loss,
     recovered_at,
 )
-from kuayu_conformance.testbed.adjustment.world import RISE, Event
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, Way
+from kuayu_conformance.testbed.adjustment.world import RISE, Event, Policy
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, Way
 
 WAY = Way(HIERARCHICAL)
 EVEN, SHIFTED = Policy((50, 50), WAY, (0, 1)), Policy((63, 37), WAY, (0, 1))

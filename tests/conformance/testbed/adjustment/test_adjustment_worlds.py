@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from conformance.conforming_adjuster import adjust
 
-from kuayu_conformance.testbed.adjustment.run import play
-from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick, at_once
+from kuayu_conformance.testbed.adjustment.run import Disturbance, Yardstick, at_once, play
 from kuayu_conformance.testbed.adjustment.world import (
     BOUNDS,
     CELL_S,

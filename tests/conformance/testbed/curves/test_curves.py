@@ -10,20 +10,26 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.testbed.chance import stream
-from kuayu_conformance.testbed.curves import __main__ as command
-from kuayu_conformance.testbed.curves import real
-from kuayu_conformance.testbed.curves.generated import (
+from kuayu_conformance.testbed.curves import (
+    MAX_POINTS,
     MEASURED,
+    MIN_POINTS,
+    PHASES,
+    REAL_FILES,
     RESTARTED,
     RESUMED,
     SCRATCH,
+    Curve,
     Noise,
     Schedule,
     curve,
     deviations,
     measure,
+    real_curves,
+    settled,
+    switches,
 )
-from kuayu_conformance.testbed.curves.phases import PHASES, Curve, settled, switches
+from kuayu_conformance.testbed.curves import __main__ as command
 
 BESIDE = Path(__file__).parents[5] / "shared" / "data"
 
@@ -36,9 +42,9 @@ def many() -> list[Curve]:
 @pytest.fixture(scope="module")
 def originals() -> tuple[Curve, ...]:
     folder = Path(os.environ.get("KUAYU_DATA") or BESIDE)
-    if not all((folder / name).is_file() for name in real.FILES.values()):
+    if not all((folder / name).is_file() for name in REAL_FILES.values()):
         pytest.skip(f"no training curves in {folder} (KUAYU_DATA names another folder), so that no real one is read")
-    return real.curves(folder)
+    return real_curves(folder)
 
 
 def test_a_rate_rises_in_a_line_and_falls_as_it_should() -> None:
@@ -92,7 +98,7 @@ def test_real_curves_have_a_course_that_is_known(originals: tuple[Curve, ...]) -
     assert by_source["mlperf llama31_8b"] == 25
     assert by_source["megatron t5"] == 5
     assert not any("GPT3P" in each.name for each in originals)
-    assert all(real.MIN_POINTS <= len(each.steps) <= real.MAX_POINTS for each in originals)
+    assert all(MIN_POINTS <= len(each.steps) <= MAX_POINTS for each in originals)
     assert len({tuple(each.losses.tolist()) for each in originals}) == len(originals)
 
 

@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from kuayu_conformance.testbed.heartbeats import QUICK, Beat, Delivery, World
-from kuayu_conformance.testbed.heartbeats.values import NODE_DEAD, Turns
+from kuayu_conformance.testbed.heartbeats import NODE_DEAD, QUICK, Beat, Delivery, Turns, World
 
 
 def quick() -> World:

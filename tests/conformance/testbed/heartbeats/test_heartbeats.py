@@ -11,21 +11,25 @@ from conformance.testbed.heartbeats.listening import alive, by_node, deliveries,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.heartbeats import FULL, QUICK, Delivery, Incident, World
-from kuayu_conformance.testbed.heartbeats.fault_plan import RECOVERY
-from kuayu_conformance.testbed.heartbeats.values import (
+from kuayu_conformance.testbed.heartbeats import (
     AMID,
     CAUSES,
     DOMAIN_UNREACHABLE,
     FLAPPING,
+    FULL,
     JOB_HUNG,
     LOGGED,
     NODE_DEAD,
     PERIOD,
+    QUICK,
     RACK,
+    RECOVERY,
     RESET,
     TOLD,
     TURN,
+    Delivery,
+    Incident,
+    World,
 )
 from kuayu_schemas.schema import errors
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conformance.conforming_collectives import choose
 
-from kuayu_conformance.testbed.transfers.collectives import (
+from kuayu_conformance.testbed.collectives import (
     FAMILIES,
     HIERARCHICAL,
     INTERVAL,

@@ -8,19 +8,25 @@ from conformance.testbed.transfers.shard_windows import plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.transfers.shard_policies import (
+from kuayu_conformance.testbed.shards import (
+    FAMILIES,
+    LEAD_S,
     NEAREST,
     ON_DEMAND,
     ONE_AHEAD,
     PULL,
+    STEP_S,
+    Outcome,
+    Run,
     Schedule,
     Static,
+    Window,
     best,
     clairvoyant,
+    draw,
     grid,
     local_slots,
 )
-from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, LEAD_S, STEP_S, Outcome, Run, Window, draw
 
 SEED = "stories"
 
