@@ -14,7 +14,7 @@ from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.adjustment_gain import divided
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.testbed.adjustment.world import AskedJob, Level, Motion, Policy, jobs, levels, looked_at
-from kuayu_conformance.testbed.collectives import WAYS
+from kuayu_conformance.testbed.collectives import METHODS
 from kuayu_conformance.testbed.scheduling.law import penalty
 
 Adjuster = Callable[[Json], Json | None]
@@ -46,8 +46,8 @@ def trigger(level: Level) -> Json:
 
 def change(job: AskedJob, its: Policy, after: float = 0.0) -> Json:
     """What is said of a policy that a job gets."""
-    way = {"collective": its.way.collective, "period": its.way.period}
-    return {"after": after, "parts": list(its.parts), **way, "order": [job.domains[at] for at in its.order]}
+    method = {"collective": its.method.collective, "period": its.method.period}
+    return {"after": after, "parts": list(its.parts), **method, "order": [job.domains[at] for at in its.order]}
 
 
 def _adjusted(job: AskedJob, moves: bool) -> Json:
@@ -61,11 +61,11 @@ def _stages(job: AskedJob) -> list[Policy]:
     """To the best policy, in two moves where that is far; to another one where it is in force, but not to stay."""
     first, last = job.in_force, job.best
     if last.is_like(first):
-        others = (Policy(last.parts, way, last.order) for way in WAYS if way != first.way)
+        others = (Policy(last.parts, method, last.order) for method in METHODS if method != first.method)
         return [max(others, key=job.rate)]
     middle = [one + (other - one) // 2 for one, other in zip(first.parts, last.parts, strict=True)]
     middle[middle.index(max(middle))] += job.total - sum(middle)
-    half = Policy(tuple(middle), last.way, last.order)
+    half = Policy(tuple(middle), last.method, last.order)
     return [half, last] if first.moved(last) > 2 and not half.is_like(last) else [last]
 
 
@@ -192,7 +192,7 @@ def _as_it_is(job: AskedJob, told: Json) -> Json:
 
 def _turned(job: AskedJob, told: Json) -> Json:
     its = job.in_force
-    turned = Policy(its.parts, its.way, (*its.order[1:], its.order[0]))
+    turned = Policy(its.parts, its.method, (*its.order[1:], its.order[0]))
     return told if told["changes"] else {**told, "changes": [change(job, turned)], "expected_rate": told["rate"]}
 
 
@@ -206,7 +206,7 @@ def _in_force_alone(job: AskedJob, told: Json) -> Json:
 
 def _only_parts(job: AskedJob, told: Json) -> Json:
     """Parts are divided anew, and replicas agree as before; said to be as good as it gets."""
-    kept = (Policy(tuple(each["parts"]), job.in_force.way, job.in_force.order) for each in told["changes"])
+    kept = (Policy(tuple(each["parts"]), job.in_force.method, job.in_force.order) for each in told["changes"])
     return {**told, "changes": [change(job, its, 7.0 * number) for number, its in enumerate(kept)]}
 
 
@@ -218,8 +218,8 @@ def _evenly(job: AskedJob, told: Json) -> Json:
 
 def _raw(job: AskedJob, told: Json) -> Json:
     """Steps are counted that rare exchanges make worth less."""
-    way = job.in_force.way
-    charged = penalty(len(job.domains), way.period) if way.collective == "low_communication" else 1.0
+    method = job.in_force.method
+    charged = penalty(len(job.domains), method.period) if method.collective == "low_communication" else 1.0
     return {**told, "rate": told["rate"] * charged}
 
 

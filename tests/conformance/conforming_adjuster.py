@@ -91,7 +91,7 @@ def staged(body: Json, told: Json, job: AskedJob, goal: Policy) -> list[Json]:
     while not policy.is_like(goal):
         left = spent - policy.switches(goal) * job.law.switch_time
         most = max(0 if policy.switches(goal) else 1, int(left / job.law.move_time)) if job.law.move_time else 10**9
-        policy = Policy(_towards(policy.parts, goal.parts, most), goal.way, goal.order)
+        policy = Policy(_towards(policy.parts, goal.parts, most), goal.method, goal.order)
         changes.append({"after": round(after, 6), **described(job, policy)})
         after += body["window"]
     return changes
@@ -100,8 +100,8 @@ def staged(body: Json, told: Json, job: AskedJob, goal: Policy) -> list[Json]:
 def described(job: AskedJob, policy: Policy) -> Json:
     """A policy as changes hold it."""
     order = [job.domains[place] for place in policy.order]
-    way = {"collective": policy.way.collective, "period": policy.way.period}
-    return {"parts": list(policy.parts), **way, "order": order}
+    method = {"collective": policy.method.collective, "period": policy.method.period}
+    return {"parts": list(policy.parts), **method, "order": order}
 
 
 def _towards(parts: tuple[int, ...], goal: tuple[int, ...], most: int) -> tuple[int, ...]:

@@ -135,7 +135,7 @@ SENTENCES = {
     "recovery": f"have {recovery.JOBS[0]} to {recovery.JOBS[-1]} jobs of 1 to 6 replicas with 1 to 4 nodes each, and "
     f"{span(recovery.FREE)} free nodes, in a tenth of the cases {span(recovery.SCARCE)}. States have "
     f"{span(recovery.STATES, 1e9)} GB, stores {span(recovery.STORES, 1e9)} Gbit/s, a replica "
-    f"{span(recovery.NODES, 1e9)} Gbit/s; starting takes {span(recovery.STARTS_S)} s, regrouping "
+    f"{span(recovery.REPLICA_BANDWIDTHS, 1e9)} Gbit/s; starting takes {span(recovery.STARTS_S)} s, regrouping "
     f"{span(recovery.REGROUPS_S)} s, a checkpoint {span(recovery.PAUSES_S)} s, repair {span(recovery.REPAIRS_S)} s. "
     f"Leases are {span(recovery.LEASES_S)} s",
     "recovery links": f"{span(recovery.LEVELS, 1e9)} Gbit/s, ±30 % as above, and {span(recovery.LATENCIES_S, 1e-3)} ms",
@@ -167,8 +167,8 @@ SENTENCES = {
     f"{adjustment.LATENCY_CALM:g} it is calm",
     "adjustment windows": f"Level quick has {adjustment_gain.QUICK} windows, level full {adjustment_gain.FULL}",
     "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {heartbeats.DEVICES} devices, with a heartbeat "
-    f"every {heartbeats.PERIOD:g} s, which come in batches every {heartbeats.TURN:g} s",
-    "silent": f"silent for more than {heartbeats.MOST_TURNS} batches",
+    f"every {heartbeats.PERIOD:g} s, which come in batches every {heartbeats.SLOT:g} s",
+    "silent": f"silent for more than {heartbeats.MAX_SILENT_SLOTS} batches",
     "racks": f"racks of {heartbeats.RACK_NODES} nodes die",
     "recovers": f"Between two faults of a node {heartbeats.RECOVERY:g} s pass",
     "told in time": f"not told within {heartbeats.TOLD:g} s is lost. After {QUICK.warm_up:g} s of warm-up level "

@@ -6,7 +6,7 @@ which ranks straggle, and what logs say of it.
 1. **Values.** Times are seconds since the beginning of the warm-up. Numbers that decide what can be told from what
    stand here.
 2. **Places.** Domains, nodes, and the ranks of jobs on them are named and placed by chance.
-3. **Turns.** Domains send their batches one after the other; in some turns one of them cannot be reached.
+3. **Slots.** Domains send their batches one after the other; in some slots one of them cannot be reached.
 4. **Log lines.** They have documented forms: those that tell that a device has to be reset, and what logs hold
    otherwise. Sources: NVIDIA, "Analyzing Xid Errors with the Xid Catalog" and its Fabric Manager user guide (SXid);
    Huawei, CANN troubleshooting (event 0x80E01809: several bits of HBM); the Linux kernel's own forms. Addresses are
@@ -15,8 +15,8 @@ which ranks straggle, and what logs say of it.
    pauses.
 6. **Plan.** Nodes die, come and go, or fail; each has one fault at a time, and time to recover.
 7. **Delivery.** Most beats arrive at once, some late, lost, or held back and then together with others. No live node of
-   a domain that is heard is silent for more than ``MOST_TURNS`` turns: where it would be, a beat comes in time after
-   all. What was on its way for long when its node died is lost with it.
+   a domain that is heard is silent for more than ``MAX_SILENT_SLOTS`` slots: where it would be, a beat comes in time
+   after all. What was on its way for long when its node died is lost with it.
 8. **World.** Everything follows from scale and seed. Clocks of nodes are ahead by a little, those of some are quite
    wrong.
 """
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 PERIOD = 0.5
 """Seconds between two beats of a node."""
-TURN = 0.25
+SLOT = 0.25
 """Seconds between two batches of a domain's aggregator."""
-MOST_TURNS = 7
-"""Turns of its domain for which a live node is silent at most: 1.75 s, and 1.9 s with what a path adds."""
+MAX_SILENT_SLOTS = 7
+"""Slots of its domain for which a live node is silent at most: 1.75 s, and 1.9 s with what a path adds."""
 TOLD = 10.0
 """Seconds in which a fault is told; what is over sooner need not be."""
 NODE_DEAD, NODE_FAILING, DOMAIN_UNREACHABLE, JOB_HUNG, RANK_STRAGGLING = KINDS = (
@@ -189,9 +189,9 @@ class Scale:
         return self.end + self.settle
 
     @property
-    def turns(self) -> int:
+    def slots(self) -> int:
         """Batches of each domain."""
-        return int(self.total / TURN)
+        return int(self.total / SLOT)
 
 
 SMOKE = Scale(seconds=70.0, incidents=492, jobs=26, racks=5, flapping=10, logged=30)
@@ -248,7 +248,7 @@ def subject_of(kind: str, members: Mapping[str, Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The path of a domain is broken: nothing of it is sent in turns ``since`` … ``until`` - 1."""
+    """The path of a domain is broken: nothing of it is sent in slots ``since`` … ``until`` - 1."""
 
     domain: int
     since: int
@@ -283,7 +283,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What the aggregator of a domain sends in one turn.
+    """What the aggregator of a domain sends in one slot.
 
     Attributes:
         instant: When.
@@ -371,8 +371,8 @@ def node_bodies(places: Places, scale: Scale) -> "tuple[documents.Node, ...]":
     )
 
 
-class Turns:
-    """Domains send one after the other, each once in a turn.
+class Slots:
+    """Domains send one after the other, each once in a slot.
 
     Args:
         domains: How many there are.
@@ -381,37 +381,37 @@ class Turns:
     def __init__(self, domains: int) -> None:
         self._domains = domains
 
-    def at(self, domain: int, turn: int) -> float:
-        """When a domain sends its batch of a turn."""
-        return (turn + domain / self._domains) * TURN
+    def at(self, domain: int, slot: int) -> float:
+        """When a domain sends its batch of a slot."""
+        return (slot + domain / self._domains) * SLOT
 
     def first(self, domain: int, second: float) -> int:
-        """The first turn of a domain at or after a second."""
-        return ceil(second / TURN - domain / self._domains - 1e-9)
+        """The first slot of a domain at or after a second."""
+        return ceil(second / SLOT - domain / self._domains - 1e-9)
 
 
 def cuts_of(scale: Scale, seed: str, exposed: tuple[int, ...]) -> tuple[Cut, ...]:
     """Partitions, in the order of domain and time."""
-    chance, turns, cuts = Chance(seed, "partitions"), Turns(scale.domains), []
+    chance, slots, cuts = Chance(seed, "partitions"), Slots(scale.domains), []
     for place, domain in enumerate(exposed):
         count = len(range(place, scale.cuts, len(exposed)))
         for number in range(count):
-            stretch = scale.seconds / count
-            begin = scale.warm_up + number * stretch
+            part = scale.seconds / count
+            begin = scale.warm_up + number * part
             rest = _PARTITION_REST if number + 1 < count else _AFTER_PARTITION
-            since = chance.between(begin + 2.0, begin + max(2.5, stretch - _MAX_PARTITION_S - rest))
-            lasts = chance.between(_MIN_PARTITION_S + TURN, _MAX_PARTITION_S)
-            cuts.append(Cut(domain, turns.first(domain, since), turns.first(domain, since + lasts)))
+            since = chance.between(begin + 2.0, begin + max(2.5, part - _MAX_PARTITION_S - rest))
+            lasts = chance.between(_MIN_PARTITION_S + SLOT, _MAX_PARTITION_S)
+            cuts.append(Cut(domain, slots.first(domain, since), slots.first(domain, since + lasts)))
     return tuple(cuts)
 
 
 class Reach:
     """Which domain cannot be reached when."""
 
-    def __init__(self, cuts: tuple[Cut, ...], turns: Turns) -> None:
+    def __init__(self, cuts: tuple[Cut, ...], slots: Slots) -> None:
         self._spans: dict[int, list[tuple[float, float]]] = {}
         for cut in cuts:
-            span = turns.at(cut.domain, cut.since), turns.at(cut.domain, cut.until)
+            span = slots.at(cut.domain, cut.since), slots.at(cut.domain, cut.until)
             self._spans.setdefault(cut.domain, []).append(span)
 
     def clear(self, domain: int, since: float, until: float) -> bool:
@@ -432,14 +432,14 @@ def _rows(chance: Chance, domains: list[int], free: dict[int, list[int]]) -> tup
     ranks_per_node = 1 + chance.below(2)
     ranks = _LEAST_RANKS + chance.below(_MOST_RANKS - _LEAST_RANKS + 1)
     rows: list[int] = []
-    held: dict[int, int] = defaultdict(int)
+    taken: dict[int, int] = defaultdict(int)
     for rank in range(ranks):
         domain = domains[rank * len(domains) // ranks]
-        if held[domain] % ranks_per_node == 0:
+        if taken[domain] % ranks_per_node == 0:
             rows.append(free[domain].pop())
         else:
             rows.append(rows[-1])
-        held[domain] += 1
+        taken[domain] += 1
     return tuple(rows)
 
 
@@ -590,10 +590,10 @@ class Planner:
         lines: When which row logs what.
     """
 
-    def __init__(self, scale: Scale, seed: str, places: Places, cuts: Sequence[Cut], turns: Turns) -> None:
-        self._scale, self._seed, self._places, self._turns = scale, seed, places, turns
+    def __init__(self, scale: Scale, seed: str, places: Places, cuts: Sequence[Cut], slots: Slots) -> None:
+        self._scale, self._seed, self._places, self._slots = scale, seed, places, slots
         self._cuts = cuts
-        self._reach = Reach(tuple(cuts), turns)
+        self._reach = Reach(tuple(cuts), slots)
         self._taken: dict[int, list[tuple[float, float]]] = defaultdict(list)
         self.incidents: list[Incident] = []
         self.absences: dict[int, list[Absence]] = defaultdict(list)
@@ -604,13 +604,13 @@ class Planner:
 
     def blockings(self) -> dict[str, Blocking]:
         """Let a node of each job that is to be blocked die for good; tells when, by the job."""
-        chance, found = Chance(self._seed, "blocked jobs"), {}
+        chance, blockings = Chance(self._seed, "blocked jobs"), {}
         for job in (candidate for candidate in self._places.jobs if candidate.blocked):
             instant = chance.between(self._scale.warm_up, self._scale.end)
             row = chance.pick(job.nodes)
             self._die(row, instant, inf, BLOCKING)
-            found[job.name] = Blocking(instant, tuple(rank for rank, node in enumerate(job.nodes) if node == row))
-        return found
+            blockings[job.name] = Blocking(instant, tuple(rank for rank, node in enumerate(job.nodes) if node == row))
+        return blockings
 
     def plan(self, others: int) -> None:
         """Draw everything, so that there are as many incidents as the world is to have with ``others``."""
@@ -631,9 +631,9 @@ class Planner:
         chance = Chance(self._seed, "deaths amid partitions")
         for cut in self._cuts:
             name = self._places.domains[cut.domain]
-            since, until = self._turns.at(cut.domain, cut.since), self._turns.at(cut.domain, cut.until)
-            found = Incident(DOMAIN_UNREACHABLE, CUT, since, since, until, domain=name)
-            self.incidents.append(found)
+            since, until = self._slots.at(cut.domain, cut.since), self._slots.at(cut.domain, cut.until)
+            incident = Incident(DOMAIN_UNREACHABLE, CUT, since, since, until, domain=name)
+            self.incidents.append(incident)
             for _ in range(self._scale.amid):
                 dies = chance.between(since + 2.0, until - 3.0)
                 back = until + chance.between(*_DEAD) if chance.fraction() < _BACK else inf
@@ -681,7 +681,7 @@ class Planner:
             if row is None:
                 continue
             self._take(row, instant, over)
-            delivered = self._turns.at(self._domain(row), self._turns.first(self._domain(row), instant))
+            delivered = self._slots.at(self._domain(row), self._slots.first(self._domain(row), instant))
             self.lines.append((instant, row, text))
             self._note(NODE_FAILING, LOGGED, row, delivered, over)
             if is_reset:
@@ -777,15 +777,15 @@ def _filled(form: str, chance: Chance) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Beats of one node, in the order of sending: number, instant, and turn in which they come, -1 for never."""
+    """Beats of one node, in the order of sending: number, instant, and slot in which they come, -1 for never."""
 
     number: Numbers
     sent: Instants
-    turn: Numbers
+    slot: Numbers
 
 
 def beats(
-    row: int, domain: int, absences: Sequence[Absence], cuts: Sequence[Cut], turns: Turns, seed: str, total: float
+    row: int, domain: int, absences: Sequence[Absence], cuts: Sequence[Cut], slots: Slots, seed: str, total: float
 ) -> Sent:
     """What a node sends in ``total`` seconds, and when it comes."""
     chance = stream(seed, f"beats of {row}")
@@ -808,20 +808,20 @@ def beats(
     by = np.minimum(_LATEST, _USUALLY * np.exp(_SPREAD * chance.standard_normal(count)))
     arrives = np.where(late, arrives + by, arrives)
     lost = (chance.random(count) < _LOST) | (arrives > np.concatenate(ends) + _LAST_WORDS)
-    turn = np.where(lost, _NEVER, _turn(turns, domain, arrives))
+    slot = np.where(lost, _NEVER, _slot(slots, domain, arrives))
     mine = [cut for cut in cuts if cut.domain == domain]
     for cut in mine:
-        turn[(turn >= cut.since) & (turn < cut.until)] = _NEVER
-    soonest = _turn(turns, domain, usual)
+        slot[(slot >= cut.since) & (slot < cut.until)] = _NEVER
+    soonest = _slot(slots, domain, usual)
     for since, until, _ in lives:
         alive = (when >= since) & (when < until)
-        for first, last in _heard(_turn(turns, domain, since), _turn(turns, domain, until), mine):
-            turn[alive] = _in_time(turn[alive], soonest[alive], first, last)
-    return Sent(np.concatenate(number), when, turn)
+        for first, last in _heard(_slot(slots, domain, since), _slot(slots, domain, until), mine):
+            slot[alive] = _in_time(slot[alive], soonest[alive], first, last)
+    return Sent(np.concatenate(number), when, slot)
 
 
 class World:
-    """Domains with their nodes, and the beats and log lines of all turns; everything follows from scale and seed.
+    """Domains with their nodes, and the beats and log lines of all slots; everything follows from scale and seed.
 
     Attributes:
         scale: How large it is.
@@ -835,14 +835,14 @@ class World:
 
     def __init__(self, scale: Scale, seed: str, name_of: NameOf) -> None:
         self.scale = scale
-        self._turns = Turns(scale.domains)
+        self._slots = Slots(scale.domains)
         self._places = placed(scale, seed, name_of)
         self.domains = domain_bodies(self._places)
         self.nodes = node_bodies(self._places, scale)
         self.jobs = self._places.jobs
         self.cuts = cuts_of(scale, seed, self._places.exposed)
-        self.sendings = scale.domains * scale.turns
-        planner = Planner(scale, seed, self._places, self.cuts, self._turns)
+        self.sendings = scale.domains * scale.slots
+        planner = Planner(scale, seed, self._places, self.cuts, self._slots)
         blockings = planner.blockings()
         self._courses = {
             job.name: Stepping(scale, seed, job, blockings.get(job.name)).course() for job in self._places.jobs
@@ -856,15 +856,15 @@ class World:
 
     def delivery(self, sending: int) -> Delivery | None:
         """What is sent as the one of that number; None where the domain cannot be reached or has nothing to say."""
-        turn, domain = divmod(sending, self.scale.domains)
-        if any(cut.domain == domain and cut.since <= turn < cut.until for cut in self.cuts):
+        slot, domain = divmod(sending, self.scale.domains)
+        if any(cut.domain == domain and cut.since <= slot < cut.until for cut in self.cuts):
             return None
         numbers = range(*np.searchsorted(self._sending, [sending, sending + 1]).tolist())
         said = tuple(map(self._beat, numbers))
         lines = tuple(self._lines.get(sending, ()))
         if not said and not lines:
             return None
-        return Delivery(self._turns.at(domain, turn), self._places.domains[domain], said, lines)
+        return Delivery(self._slots.at(domain, slot), self._places.domains[domain], said, lines)
 
     def _named(self, job: Job, incident: Incident) -> Incident:
         """An incident of a job with the names of domains and nodes."""
@@ -879,12 +879,12 @@ class World:
         rows, numbers, sent, sending = [], [], [], []
         for row in range(len(self.nodes)):
             domain = row // self.scale.nodes
-            series = beats(row, domain, planner.absences.get(row, ()), self.cuts, self._turns, seed, self.scale.total)
-            come = (series.turn >= 0) & (series.turn < self.scale.turns)
+            series = beats(row, domain, planner.absences.get(row, ()), self.cuts, self._slots, seed, self.scale.total)
+            come = (series.slot >= 0) & (series.slot < self.scale.slots)
             rows.append(np.full(int(come.sum()), row))
             numbers.append(series.number[come])
             sent.append(series.sent[come])
-            sending.append(series.turn[come] * self.scale.domains + domain)
+            sending.append(series.slot[come] * self.scale.domains + domain)
         chance = stream(seed, "order within a batch")
         together = np.concatenate(sending)
         order = np.lexsort((chance.random(len(together)), together))
@@ -900,7 +900,7 @@ class World:
         self._lines: dict[int, list[Line]] = defaultdict(list)
         for instant, row, text in planner.lines:
             domain = row // self.scale.nodes
-            number = self._turns.first(domain, instant) * self.scale.domains + domain
+            number = self._slots.first(domain, instant) * self.scale.domains + domain
             body = {"node": self._places.nodes[row], "text": text}
             self._lines[number].append(Line(instant + self._ahead[row], body))
 
@@ -919,57 +919,57 @@ class World:
 
 def _lives(absences: Sequence[Absence], total: float) -> list[tuple[float, float, bool]]:
     """From when until when it beats, and whether its numbers begin anew."""
-    found, since, anew = [], 0.0, False
+    lives, since, anew = [], 0.0, False
     for absence in absences:
-        found.append((since, absence.since, anew))
+        lives.append((since, absence.since, anew))
         since, anew = absence.until, absence.anew
-    return [(begin, min(end, total), new) for begin, end, new in [*found, (since, total, anew)] if begin < total]
+    return [(begin, min(end, total), new) for begin, end, new in [*lives, (since, total, anew)] if begin < total]
 
 
-def _turn(turns: Turns, domain: int, second: Instants | float) -> Numbers:
-    found: Numbers = np.ceil(np.asarray(second) / TURN - turns.at(domain, 0) / TURN - 1e-9).astype(np.int64)
-    return found
+def _slot(slots: Slots, domain: int, second: Instants | float) -> Numbers:
+    numbers: Numbers = np.ceil(np.asarray(second) / SLOT - slots.at(domain, 0) / SLOT - 1e-9).astype(np.int64)
+    return numbers
 
 
 def _held(when: Instants, usual: Instants, chance: np.random.Generator, total: float) -> Instants:
     """When beats come that are held back; what is sent meanwhile comes together at its end."""
-    found = usual.copy()
+    come = usual.copy()
     for since in chance.uniform(0.0, total, int(chance.poisson(total / _HELD_EVERY))):
         until = since + chance.uniform(*_HELD)
-        found = np.where((when >= since) & (when < until), np.maximum(found, until), found)
-    return found
+        come = np.where((when >= since) & (when < until), np.maximum(come, until), come)
+    return come
 
 
 def _heard(first: Numbers, last: Numbers, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
-    """Turns from ``first`` to ``last`` without those in which the domain cannot be reached."""
-    found, begin = [], int(first)
+    """Slots from ``first`` to ``last`` without those in which the domain cannot be reached."""
+    spans, begin = [], int(first)
     for cut in cuts:
         if cut.since < last and cut.until > begin:
-            found.append((begin, cut.since))
+            spans.append((begin, cut.since))
             begin = cut.until
-    return [(since, until) for since, until in [*found, (begin, int(last))] if since < until]
+    return [(since, until) for since, until in [*spans, (begin, int(last))] if since < until]
 
 
-def _in_time(turn: Numbers, soonest: Numbers, first: int, last: int) -> Numbers:
-    """Turns of beats, changed so that between ``first`` and ``last`` nobody waits for news for too long."""
-    turn = turn.copy()
+def _in_time(slot: Numbers, soonest: Numbers, first: int, last: int) -> Numbers:
+    """Slots of beats, changed so that between ``first`` and ``last`` nobody waits for news for too long."""
+    slot = slot.copy()
     known = first
-    while (gap := _silence(turn, known, last)) is not None:
-        deadline = gap + MOST_TURNS
+    while (gap := _silence(slot, known, last)) is not None:
+        deadline = gap + MAX_SILENT_SLOTS
         in_reach = np.flatnonzero((soonest <= deadline) & (soonest >= first))
-        turn[in_reach[-1]] = deadline
+        slot[in_reach[-1]] = deadline
         known = gap
-    return turn
+    return slot
 
 
-def _silence(turn: Numbers, known: int, last: int) -> int | None:
-    """The first turn after which no news come for too long, from ``known`` on; None where there is none."""
-    indices = np.flatnonzero((turn != _NEVER) & (turn <= last))
-    order = indices[np.lexsort((-indices, turn[indices]))]
+def _silence(slot: Numbers, known: int, last: int) -> int | None:
+    """The first slot after which no news come for too long, from ``known`` on; None where there is none."""
+    indices = np.flatnonzero((slot != _NEVER) & (slot <= last))
+    order = indices[np.lexsort((-indices, slot[indices]))]
     ahead = np.maximum.accumulate(order) if len(order) else order
-    news = turn[order[order == ahead]]
+    news = slot[order[order == ahead]]
     news_turns = np.concatenate([[known], news[(news > known)], [last]])
-    long = np.flatnonzero(np.diff(news_turns) > MOST_TURNS)
+    long = np.flatnonzero(np.diff(news_turns) > MAX_SILENT_SLOTS)
     return int(news_turns[long[0]]) if len(long) else None
 
 

@@ -92,7 +92,7 @@ _BYTE = 0.5
 """Bytes that are none; all else is whole."""
 
 NEAREST, SPLIT, PULL = "nearest", "split", "pull"
-WAYS = (NEAREST, SPLIT, PULL)
+SOURCE_CHOICES = (NEAREST, SPLIT, PULL)
 """Each shard from the copy whose link has carried most before the window; dealt out in proportion to that; or to
 whichever link is idle."""
 EVENLY, FIRST, LAST = "evenly", "first", "last"
@@ -184,7 +184,7 @@ def draw(family: str, seed: str, seconds: int = WINDOW_S, naming: str = "") -> W
     load, share = chance.between(*LOADS), chance.between(0.35, 0.65)
     shares = np.array([share, 1.0 - share])
     size = np.round(load * _most(known, copies, shares) * shares / (1.0 - LOCAL) * STEP_S)
-    room, correlation = chance.pick(ROOMS), 20.0 * _power(chance, 30.0)
+    room_steps, correlation = chance.pick(ROOMS), 20.0 * _power(chance, 30.0)
     off = np.array([_ratio(chance.fraction()) for _ in range(SOURCES)])
     span = HISTORY_S + LEAD_S + MAX_WINDOW_TIMES * seconds
     shape = _shape(family, seed, span, correlation)
@@ -204,7 +204,7 @@ def draw(family: str, seed: str, seconds: int = WINDOW_S, naming: str = "") -> W
         copies,
         steps,
         int(LOCAL * steps),
-        float(room * size.sum()),
+        float(room_steps * size.sum()),
         correlation,
         load,
     )
@@ -448,12 +448,12 @@ class Run:
         for link, busy in enumerate(self.state.busy):
             if busy is not None:
                 continue
-            found = self._policy.fetch(link, self.state)
-            if isinstance(found, Transfer):
-                self._start(link, found)
-            elif found < inf and found != self._looks[link]:
-                self._looks[link] = found
-                self._add(found, link, "look")
+            choice = self._policy.fetch(link, self.state)
+            if isinstance(choice, Transfer):
+                self._start(link, choice)
+            elif choice < inf and choice != self._looks[link]:
+                self._looks[link] = choice
+                self._add(choice, link, "look")
 
     def _start(self, link: int, transfer: Transfer) -> None:
         if self.state.used + transfer.size > self._window.room * (1 + _SAME):
@@ -522,7 +522,9 @@ def _names(seed: str) -> Names:
 def _most(known: Floats, copies: Flags, shares: Floats) -> float:
     """The most that links can bring to all jobs together in such shares: the least of what each set of jobs can get."""
     together = float(known[copies.any(axis=0)].sum())
-    return min(together, *(float(known[held].sum() / part) for held, part in zip(copies, shares, strict=True)))
+    return min(
+        together, *(float(known[at_sources].sum() / part) for at_sources, part in zip(copies, shares, strict=True))
+    )
 
 
 def _shape(family: str, seed: str, seconds: int, correlation_s: float) -> Floats:
@@ -574,18 +576,18 @@ class Schedule:
     Attributes:
         parts: Size of a shard in steps.
         depth: Steps ahead; a job never has more than its part of the room.
-        way: One of WAYS.
+        source_choice: One of SOURCE_CHOICES.
         local: One of PLACES.
     """
 
     parts: float
     depth: int
-    way: str
+    source_choice: str
     local: str
 
     def __str__(self) -> str:
         """In words."""
-        return f"{self.parts:g} steps, {self.depth} ahead, {self.way}, local {self.local}"
+        return f"{self.parts:g} steps, {self.depth} ahead, {self.source_choice}, local {self.local}"
 
 
 ONE_AHEAD = Schedule(1.0, 1, NEAREST, EVENLY)
@@ -594,23 +596,23 @@ ON_DEMAND = Schedule(1.0, 0, NEAREST, EVENLY)
 
 def grid() -> Iterator[Schedule]:
     """Schedules with overlap among which the best is looked for in hindsight."""
-    for made in product((0.5, 1.0, 2.0), (2, 8, 32), WAYS, PLACES):
-        yield Schedule(*made)
+    for point in product((0.5, 1.0, 2.0), (2, 8, 32), SOURCE_CHOICES, PLACES):
+        yield Schedule(*point)
 
 
-def best(found: Mapping[Schedule, Sequence[Outcome]], measure: str, *, pulling: bool) -> Schedule:
+def best(outcomes: Mapping[Schedule, Sequence[Outcome]], measure: str, *, pulling: bool) -> Schedule:
     """The schedule with the least sum of a measure over all windows, the one with less held where several have it.
 
     Args:
-        found: Outcomes of each schedule, window by window.
+        outcomes: Outcomes of each schedule, window by window.
         measure: Name of a member of the outcomes.
         pulling: Among those whose idle links pull, or among the others.
     """
-    mine = [schedule for schedule in found if (schedule.way == PULL) == pulling]
+    mine = [schedule for schedule in outcomes if (schedule.source_choice == PULL) == pulling]
     return min(
         mine,
         key=lambda schedule: tuple(
-            fsum(getattr(outcome, of) for outcome in found[schedule]) for of in (measure, "held")
+            fsum(getattr(outcome, of) for outcome in outcomes[schedule]) for of in (measure, "held")
         ),
     )
 
@@ -650,25 +652,25 @@ class Static:
         """First and after-last byte, slots of the first and of the last step."""
         length = self._schedule.parts * size
         count = int(np.ceil(len(self._slots) / self._schedule.parts))
-        made = []
+        shards = []
         for number in range(count):
             begin, end = number * length, min((number + 1) * length, len(self._slots) * size)
             first, last = int(begin / size + _SAME), int(np.ceil(end / size - _SAME)) - 1
-            made.append((begin, end, self._slots[first], self._slots[last]))
-        return made
+            shards.append((begin, end, self._slots[first], self._slots[last]))
+        return shards
 
     def _links(self, window: Window, stream: int) -> Iterator[int]:
         """The link of each shard; for ``pull`` a common queue in place of the first."""
         carried = np.where(window.copies[stream], window.before, 0.0)
         credit = np.zeros(len(carried))
         while True:
-            if self._schedule.way == SPLIT:
+            if self._schedule.source_choice == SPLIT:
                 credit += carried / carried.sum()
                 link = int(np.argmax(credit))
                 credit[link] -= 1.0
                 yield link
             else:
-                yield 0 if self._schedule.way == PULL else int(np.argmax(carried))
+                yield 0 if self._schedule.source_choice == PULL else int(np.argmax(carried))
 
     def ask(self, state: State) -> list[Transfer]:  # noqa: ARG002 - it does not look
         """Nothing is ever given up."""
@@ -676,8 +678,8 @@ class Static:
 
     def fetch(self, link: int, state: State) -> Transfer | float:
         """Of the shards that may come now, the one whose slot is due first."""
-        queue = 0 if self._schedule.way == PULL else link
-        soonest, found = inf, None
+        queue = 0 if self._schedule.source_choice == PULL else link
+        soonest, transfer = inf, None
         for stream, job in enumerate(state.jobs):
             if not self._copies[stream][link]:
                 continue
@@ -692,11 +694,11 @@ class Static:
                 continue
             due = job.due_s + (first - job.slot) * STEP_S
             if due < soonest:
-                soonest, found = due, Transfer(stream, link, begin, end, first)
-        if found is None:
+                soonest, transfer = due, Transfer(stream, link, begin, end, first)
+        if transfer is None:
             return inf
-        self._heads[found.stream][queue] += 1
-        return found
+        self._heads[transfer.stream][queue] += 1
+        return transfer
 
     def takes_local(self, stream: int, state: State, *, ready: bool) -> bool:  # noqa: ARG002 - the order is fixed
         """As the order says."""
@@ -802,15 +804,15 @@ class Executor:
         sources, least = self._window.names.sources, self._least[number]
         named = [(shard["source"], base + float(shard["begin"])) for shard in stream_plan.get("abandoned", [])]
         mine = [transfer for transfer in state.busy if transfer is not None and transfer.stream == number]
-        found = [
+        abandoned = [
             transfer
             for transfer in mine
             if any(source == sources[transfer.link] and abs(transfer.begin - begin) <= least for source, begin in named)
         ]
         self._missing[number] = _joined(
-            [*self._missing[number], *((transfer.begin, transfer.end) for transfer in found)]
+            [*self._missing[number], *((transfer.begin, transfer.end) for transfer in abandoned)]
         )
-        return found
+        return abandoned
 
     def _queue(self, answer: "documents.ShardPlan", state: State) -> None:
         names = self._window.names
@@ -907,7 +909,9 @@ class Codec:
         return {
             "id": window.names.jobs[number],
             "target": window.names.target,
-            "sources": [name for name, held in zip(window.names.sources, window.copies[number], strict=True) if held],
+            "sources": [
+                name for name, has_copy in zip(window.names.sources, window.copies[number], strict=True) if has_copy
+            ],
             "step_size": size,
             "step_time": STEP_S,
             "due": max(0.0, job.due_s - state.now),
@@ -954,22 +958,22 @@ def _poured(links: list[CarriedBytes], free: list[float], mine: list[int], relea
 
 def _joined(ranges: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Ranges in rising order; those that touch are one."""
-    made: list[tuple[float, float]] = []
+    joined: list[tuple[float, float]] = []
     for begin, end in sorted(ranges):
-        if made and begin <= made[-1][1]:
-            made[-1] = (made[-1][0], max(end, made[-1][1]))
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
-            made.append((begin, end))
-    return made
+            joined.append((begin, end))
+    return joined
 
 
 def _without(ranges: list[tuple[float, float]], transfer: Transfer) -> list[tuple[float, float]]:
     """What is left of ranges; the transfer lies within one of them."""
-    made = []
+    rest = []
     for begin, end in ranges:
         if end <= transfer.begin or begin >= transfer.end:
-            made.append((begin, end))
+            rest.append((begin, end))
         else:
-            made += [(begin, transfer.begin)] if begin < transfer.begin else []
-            made += [(transfer.end, end)] if end > transfer.end else []
-    return made
+            rest += [(begin, transfer.begin)] if begin < transfer.begin else []
+            rest += [(transfer.end, end)] if end > transfer.end else []
+    return rest

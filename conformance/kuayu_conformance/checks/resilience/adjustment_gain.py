@@ -391,7 +391,7 @@ class JobTrace:
     slowest: Line
 
 
-def trace_of(world: World, scorer: Yardstick, outcomes: Mapping[str, Outcome]) -> JobTrace:
+def trace_of(world: World, scorer: Scorer, outcomes: Mapping[str, Outcome]) -> JobTrace:
     """The job for which the first of the adjusters had most to change."""
     first = next(iter(outcomes.values()))
     counts = [len(job.carried) for job in first.jobs]
@@ -402,7 +402,7 @@ def trace_of(world: World, scorer: Yardstick, outcomes: Mapping[str, Outcome]) -
     where = list(running.domains)
     apart = ~np.eye(len(where), dtype=bool)
     slowest = world.latency[cells][:, where][:, :, where][:, apart].max(axis=1)
-    courses = {name: scorer.made(outcome, number) for name, outcome in outcomes.items()}
+    courses = {name: scorer.course(outcome, number) for name, outcome in outcomes.items()}
     return JobTrace(
         counts[number],
         {name: _line(position, 100.0 * _speed(course, most, position)) for name, course in courses.items()},
@@ -490,7 +490,7 @@ class Player(WindowClient):
     def _played(self, number: int) -> AdjustmentWindow:
         self._exchanges, before = [], self.answers
         world = self._drawn(number)
-        scorer = Yardstick(world)
+        scorer = Scorer(world)
         own = play(world, self.adjustment)
         others = beside(world, scorer)
         outcomes = {SERVICE: own, **{name: item.outcome for name, item in others.items()}}

@@ -7,7 +7,7 @@
    passed over.
 4. **Courses.** Steps that a job makes over time are exact integrals of rates that stay the same for a while. All
    instants and seconds are from the beginning of the window.
-5. **Scores.** :class:`Yardstick` measures a window against one who always has the best policy for nothing.
+5. **Scores.** :class:`Scorer` measures a window against one who always has the best policy for nothing.
 6. **Baselines.** One keeps every policy, the other changes all at once: it names what the clause calls changes, and
    gives every job that would make less than nine tenths the best policy of the levels now in one change, whatever it
    costs.
@@ -236,8 +236,8 @@ class Codec:
             "node_bandwidth": law.node_bandwidth,
             "node_latency": law.node_latency,
             "exchange": law.exchange,
-            "collective": job.policy.way.collective,
-            "period": job.policy.way.period,
+            "collective": job.policy.method.collective,
+            "period": job.policy.method.period,
             "order": self._order(job, job.policy),
             "move_time": law.move_time,
             "switch_time": law.switch_time,
@@ -249,8 +249,8 @@ class Codec:
                 {
                     "after": max(0.0, round(change.not_before - now, 6)),
                     "parts": list(change.policy.parts),
-                    "collective": change.policy.way.collective,
-                    "period": change.policy.way.period,
+                    "collective": change.policy.method.collective,
+                    "period": change.policy.method.period,
                     "order": self._order(job, change.policy),
                 }
                 for change in job.planned
@@ -297,12 +297,12 @@ class Outcome:
 
 def play(world: World, adjuster: Adjuster | None) -> Outcome:
     """What comes of a window; where there is no adjuster, every policy is kept."""
-    plant, wire = Plant(world), Codec(world)
+    plant, codec = Plant(world), Codec(world)
     request_times: list[float] = []
     planned: list[tuple[int, ...]] = []
     while (now := ASKED_S * len(request_times)) < world.ends_s:
         plant.go_on(now)
-        answer = adjuster(wire.request(plant)) if adjuster else None
+        answer = adjuster(codec.request(plant)) if adjuster else None
         planned.append(() if answer is None else _carry_out(plant, world, answer, len(request_times)))
         request_times.append(now)
     plant.go_on(world.ends_s)
@@ -316,14 +316,14 @@ def _carry_out(plant: Plant, world: World, body: "documents.Adjustment", answer:
     if body["triggers"] or any(job["changes"] for job in body["jobs"]):
         plant.note_levels()
     numbers = {job.running.id: number for number, job in enumerate(plant.jobs)}
-    found = []
+    changed = []
     for entry in body["jobs"]:
         number = numbers.pop(entry["job"], None)  # a job that is named again, or that there is not, is passed over
         if number is not None and entry["changes"]:
             job = plant.jobs[number]
             job.plan(plant.now, _read(world, job, entry["changes"]), answer)
-            found.append(number)
-    return tuple(found)
+            changed.append(number)
+    return tuple(changed)
 
 
 def _read(world: World, job: JobState, changes: "Sequence[documents.PolicyChange]") -> list[tuple[float, Policy]]:
@@ -337,21 +337,23 @@ class Course:
 
     Attributes:
         instants: Instants that rise, from zero to the end of the window, ``(N,)``.
-        made: Steps until then, ``(N,)``.
+        steps_done: Steps until then, ``(N,)``.
     """
 
     instants: Floats
-    made: Floats
+    steps_done: Floats
 
     def steps(self, begin: Floats, end: Floats) -> Floats:
         """Steps from some instants to others."""
-        made: Floats = np.interp(end, self.instants, self.made) - np.interp(begin, self.instants, self.made)
-        return made
+        steps_done: Floats = np.interp(end, self.instants, self.steps_done) - np.interp(
+            begin, self.instants, self.steps_done
+        )
+        return steps_done
 
     @property
     def total(self) -> float:
         """Steps of the whole window."""
-        return float(self.made[-1])
+        return float(self.steps_done[-1])
 
 
 class Courses:
@@ -379,8 +381,8 @@ class Courses:
     def carried(self, first: Policy, changes: Sequence[Carried]) -> Course:
         """By what is in force when, without a step while a change is on its way."""
         ends = self._edges[-1]
-        turns = [instant for change in changes for instant in (change.begins, change.ends) if instant < ends]
-        instants = np.unique(np.concatenate([self._edges, turns]))
+        moments = [instant for change in changes for instant in (change.begins, change.ends) if instant < ends]
+        instants = np.unique(np.concatenate([self._edges, moments]))
         middle = 0.5 * (instants[1:] + instants[:-1])
         cell = np.minimum((middle / CELL_S).astype(int), len(self._edges) - 2)
         rates = self.rate(first)[cell]
@@ -394,35 +396,37 @@ class Courses:
         return Course(self._edges, np.concatenate([[0.0], np.cumsum(rates * CELL_S)]))
 
 
-def greatest_loss(made: Course, kept: Course, begins: float, ends: float, window: float) -> float:
+def greatest_loss(course: Course, unchanged: Course, begins: float, ends: float, window: float) -> float:
     """Greatest share of a window's steps that is lost, of all windows that overlap a time; zero where none is.
 
     Between two instants at which a rate changes, at either end of the window, the share rises or falls and does nothing
     else, so that the windows that begin or end at these are all that count.
     """
-    first = _beginnings(made, kept, max(0.0, begins - window), min(ends, kept.instants[-1] - window), window)
-    would = kept.steps(first, first + window)
-    lost = 1.0 - made.steps(first, first + window)[would > 0.0] / would[would > 0.0]
+    first = _beginnings(
+        course, unchanged, max(0.0, begins - window), min(ends, unchanged.instants[-1] - window), window
+    )
+    would = unchanged.steps(first, first + window)
+    lost = 1.0 - course.steps(first, first + window)[would > 0.0] / would[would > 0.0]
     return max(0.0, float(lost.max(initial=0.0)))
 
 
-def recovered_at(made: Course, most: Course, begins: float, ends: float, window: float, share: float) -> float:
+def recovered_at(course: Course, most: Course, begins: float, ends: float, window: float, share: float) -> float:
     """When a job has recovered: it makes a share of the most steps, and every window from then on has it, too.
 
     Windows lie between the two instants. Between the instants at which a rate changes, what is too much or too little
     is linear, so that it is zero where a line says. Infinite where the last window has too little.
     """
-    first = _beginnings(made, most, begins, ends - window, window)
+    first = _beginnings(course, most, begins, ends - window, window)
     due = share * most.steps(first, first + window)
-    spare = made.steps(first, first + window) - due + _EDGE * due
+    spare = course.steps(first, first + window) - due + _EDGE * due
     short = np.flatnonzero(spare < 0.0)
     if not len(short):
-        return _goes(made, most, begins, share)
+        return _goes(course, most, begins, share)
     last = short[-1]
     if last == len(first) - 1:
         return inf
     part = -spare[last] / (spare[last + 1] - spare[last])
-    return _goes(made, most, float(first[last] + part * (first[last + 1] - first[last])), share)
+    return _goes(course, most, float(first[last] + part * (first[last + 1] - first[last])), share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +461,7 @@ class Score:
     share: float
 
 
-class Yardstick:
+class Scorer:
     """Measures what comes of a window; the best of it is found once.
 
     Args:
@@ -469,42 +473,42 @@ class Yardstick:
         self._courses = [Courses(world, job) for job in world.jobs]
         self.most: list[Course] = [courses.best() for courses in self._courses]
 
-    def made(self, outcome: Outcome, number: int) -> Course:
+    def course(self, outcome: Outcome, number: int) -> Course:
         """Steps of a job."""
         job = outcome.jobs[number]
         return self._courses[number].carried(job.first, job.carried)
 
     def score(self, outcome: Outcome) -> Score:
         """What an outcome comes to."""
-        made = [self.made(outcome, number) for number in range(len(outcome.jobs))]
+        courses = [self.course(outcome, number) for number in range(len(outcome.jobs))]
         events = self._world.events
         ends = [*(event.instant for event in events[1:]), self._world.ends_s]
-        found = [
-            self._disturbance(outcome, made, event, until)
+        disturbances = [
+            self._disturbance(outcome, courses, event, until)
             for event, until in zip(events, ends, strict=True)
             if event.judged
         ]
-        shares = [course.total / most.total for course, most in zip(made, self.most, strict=True)]
-        return Score(tuple(found), sum(shares) / len(shares))
+        shares = [course.total / most.total for course, most in zip(courses, self.most, strict=True)]
+        return Score(tuple(disturbances), sum(shares) / len(shares))
 
-    def _disturbance(self, outcome: Outcome, made: Sequence[Course], event: Event, until: float) -> Disturbance:
+    def _disturbance(self, outcome: Outcome, courses: Sequence[Course], event: Event, until: float) -> Disturbance:
         losses, changes = [0.0], 0
         for number, job in enumerate(outcome.jobs):
             begun = [change for change in job.carried if event.instant <= change.begins < until]
             if begun:
                 changes += len(begun)
-                kept = self._courses[number].kept(job.at(begun[0].begins))
-                losses.append(greatest_loss(made[number], kept, begun[0].begins, begun[-1].ends, WINDOW_S))
+                unchanged = self._courses[number].kept(job.at(begun[0].begins))
+                losses.append(greatest_loss(courses[number], unchanged, begun[0].begins, begun[-1].ends, WINDOW_S))
         adjusted = _adjusted(outcome, event.instant, until)
         seconds = [
-            self._recovery(made[number], self.most[number], adjusted[number], event.instant, until)
-            for number in range(len(made))
+            self._recovery(courses[number], self.most[number], adjusted[number], event.instant, until)
+            for number in range(len(courses))
         ]
         return Disturbance(event, until, max(losses), max(seconds), changes)
 
-    def _recovery(self, made: Course, most: Course, adjusted: float, begins: float, until: float) -> float:
+    def _recovery(self, course: Course, most: Course, adjusted: float, begins: float, until: float) -> float:
         """Seconds from the adjustment to the recovery; zero where it had recovered by then or nobody adjusted it."""
-        recovered = recovered_at(made, most, begins, until, WINDOW_S, ENOUGH)
+        recovered = recovered_at(course, most, begins, until, WINDOW_S, ENOUGH)
         return inf if isinf(recovered) else max(0.0, recovered - adjusted)
 
 
@@ -538,36 +542,36 @@ _KNOWN: Memory[Mapping[str, Beside]] = Memory(100)
 """By the seed of the window; those of a full run, some tens of kB each."""
 
 
-def beside(world: World, yardstick: Yardstick) -> Mapping[str, Beside]:
+def beside(world: World, scorer: Scorer) -> Mapping[str, Beside]:
     """All baselines in a window, by name.
 
     Args:
         world: The window, as it was drawn.
-        yardstick: Of the same window.
+        scorer: Of the same window.
     """
 
-    def found() -> Mapping[str, Beside]:
+    def compute() -> Mapping[str, Beside]:
         outcomes = {name: play(world, adjuster) for name, adjuster in ADJUSTERS.items()}
-        return MappingProxyType({name: Beside(outcome, yardstick.score(outcome)) for name, outcome in outcomes.items()})
+        return MappingProxyType({name: Beside(outcome, scorer.score(outcome)) for name, outcome in outcomes.items()})
 
-    return _KNOWN.of(world.seed, found)
+    return _KNOWN.of(world.seed, compute)
 
 
-def _goes(made: Course, most: Course, begins: float, share: float) -> float:
+def _goes(course: Course, most: Course, begins: float, share: float) -> float:
     """The first instant from some one on at which a job makes a share of the most steps; there is one."""
-    turns = np.union1d(made.instants, most.instants)
-    instants = np.concatenate([[begins], turns[turns > begins]])
-    enough = made.steps(instants[:-1], instants[1:]) >= (share - _EDGE) * most.steps(instants[:-1], instants[1:])
+    moments = np.union1d(course.instants, most.instants)
+    instants = np.concatenate([[begins], moments[moments > begins]])
+    enough = course.steps(instants[:-1], instants[1:]) >= (share - _EDGE) * most.steps(instants[:-1], instants[1:])
     return float(instants[int(enough.argmax())])
 
 
 def _beginnings(one: Course, other: Course, least: float, most: float, window: float) -> Floats:
     """Where windows may begin, between two instants, so that a rate changes at either end; these themselves, too."""
-    turns = np.concatenate([one.instants, other.instants])
-    found = np.concatenate([turns, turns - window])
-    kept = found[(found > least) & (found < most)]
-    made: Floats = np.unique(np.concatenate([[least], kept, [max(least, most)]]))
-    return made
+    moments = np.concatenate([one.instants, other.instants])
+    candidates = np.concatenate([moments, moments - window])
+    inside = candidates[(candidates > least) & (candidates < most)]
+    instants: Floats = np.unique(np.concatenate([[least], inside, [max(least, most)]]))
+    return instants
 
 
 def _adjusted(outcome: Outcome, begins: float, until: float) -> list[float]:
@@ -620,7 +624,7 @@ def _change(job: AskedJob) -> "documents.PolicyChange":
     return {
         "after": 0.0,
         "parts": list(policy.parts),
-        "collective": policy.way.collective,
-        "period": policy.way.period,
+        "collective": policy.method.collective,
+        "period": policy.method.period,
         "order": order,
     }

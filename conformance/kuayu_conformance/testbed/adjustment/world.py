@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance, normal, stream
-from kuayu_conformance.testbed.collectives import HIERARCHICAL, RING, WAYS, Way, turned
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, METHODS, RING, Method, turned
 from kuayu_conformance.testbed.elementary import exponential, wave
 from kuayu_conformance.testbed.scheduling.law import PUBLISHED, penalty
 
@@ -134,12 +134,12 @@ class Policy:
 
     Attributes:
         parts: Parts of a step that each of its domains computes, in the order of its shares.
-        way: How replicas agree.
+        method: How replicas agree.
         order: Its domains in the order of the ring, as places among its shares.
     """
 
     parts: tuple[int, ...]
-    way: Way
+    method: Method
     order: tuple[int, ...]
 
     def moved(self, other: "Policy") -> int:
@@ -148,7 +148,7 @@ class Policy:
 
     def switches(self, other: "Policy") -> bool:
         """Whether that has another collective, period, or order, wherever the ring begins."""
-        return self.way != other.way or turned(self.order) != turned(other.order)
+        return self.method != other.method or turned(self.order) != turned(other.order)
 
     def is_like(self, other: "Policy") -> bool:
         """Whether to change from one to the other changes nothing."""
@@ -196,19 +196,19 @@ class Best:
     Attributes:
         rates: Steps a second, less what rare exchanges cost in steps, ``(T,)``.
         parts: The division, ``(T, D)``.
-        ways: Places of ``WAYS``, ``(T,)``.
+        methods: Places of ``METHODS``, ``(T,)``.
         orders: Places of domains, ``(T, D)``.
     """
 
     rates: Floats
     parts: Whole
-    ways: Whole
+    methods: Whole
     orders: Whole
 
     def policy(self, row: int) -> Policy:
         """That of an instant."""
-        way, order = WAYS[int(self.ways[row])], tuple(self.orders[row].tolist())
-        return Policy(tuple(self.parts[row].tolist()), way, order)
+        method, order = METHODS[int(self.methods[row])], tuple(self.orders[row].tolist())
+        return Policy(tuple(self.parts[row].tolist()), method, order)
 
 
 def rate(job: Job, loads: Floats, latency: Floats, policy: Policy) -> Floats:
@@ -224,15 +224,15 @@ def rate(job: Job, loads: Floats, latency: Floats, policy: Policy) -> Floats:
         ``(T,)``
     """
     order, next_one = list(policy.order), [*policy.order[1:], policy.order[0]]
-    slowest = _messages(job, latency, policy.way)[:, order, next_one].max(axis=1)
+    slowest = _messages(job, latency, policy.method)[:, order, next_one].max(axis=1)
     step = (np.array(policy.parts) * _per_part(job, loads)).max(axis=1)
-    return _steps(job, policy.way, step, slowest)
+    return _steps(job, policy.method, step, slowest)
 
 
 def best(job: Job, loads: Floats, latency: Floats, total: int) -> Best:
     """The quickest policy at each instant.
 
-    Among all divisions with a part for every domain at least, ``WAYS``, and rings as ``ALL_ORDERS`` says.
+    Among all divisions with a part for every domain at least, ``METHODS``, and rings as ``ALL_ORDERS`` says.
 
     Args:
         job: Which runs.
@@ -242,13 +242,13 @@ def best(job: Job, loads: Floats, latency: Floats, total: int) -> Best:
     """
     parts, step = divided(_per_part(job, loads), total)
     rings = {
-        collective: _quickest_rings(_messages(job, latency, Way(collective))) for collective in (RING, HIERARCHICAL)
+        collective: _quickest_rings(_messages(job, latency, Method(collective))) for collective in (RING, HIERARCHICAL)
     }
-    over = [rings[RING if way.collective == RING else HIERARCHICAL] for way in WAYS]
-    rates = np.stack([_steps(job, way, step, slowest) for way, (slowest, _) in zip(WAYS, over, strict=True)])
+    over = [rings[RING if method.collective == RING else HIERARCHICAL] for method in METHODS]
+    rates = np.stack([_steps(job, method, step, slowest) for method, (slowest, _) in zip(METHODS, over, strict=True)])
     orders = np.stack([np.broadcast_to(order, parts.shape) for _, order in over])
-    ways, rows = rates.argmax(axis=0), np.arange(len(parts))
-    return Best(rates[ways, rows], parts, ways, orders[ways, rows])
+    methods, rows = rates.argmax(axis=0), np.arange(len(parts))
+    return Best(rates[methods, rows], parts, methods, orders[methods, rows])
 
 
 class Motion(Enum):
@@ -391,7 +391,7 @@ def policy(
         body: The job or the change; its order names domains of the job.
     """
     order = tuple(domains.index(name) for name in body["order"])
-    return Policy(tuple(map(int, parts)), Way(body["collective"], int(body["period"])), order)
+    return Policy(tuple(map(int, parts)), Method(body["collective"], int(body["period"])), order)
 
 
 def _per_part(job: Job, loads: Floats) -> Floats:
@@ -401,20 +401,20 @@ def _per_part(job: Job, loads: Floats) -> Floats:
     return seconds
 
 
-def _messages(job: Job, latency: Floats, way: Way) -> Floats:
-    """Seconds of a message from domain to domain, ``(T, D, D)``; all ways but a ring send messages of one size."""
-    bits = 8.0 * job.exchange / (job.domains * (job.nodes if way.collective == RING else 1))
+def _messages(job: Job, latency: Floats, method: Method) -> Floats:
+    """Seconds of a message from domain to domain, ``(T, D, D)``; all methods but a ring send messages of one size."""
+    bits = 8.0 * job.exchange / (job.domains * (job.nodes if method.collective == RING else 1))
     seconds: Floats = latency + bits / job.bandwidth
     return seconds
 
 
-def _steps(job: Job, way: Way, step: Floats, slowest: Floats) -> Floats:
+def _steps(job: Job, method: Method, step: Floats, slowest: Floats) -> Floats:
     """Steps a second where the parts take so long, and the slowest message over domains; ``(T,)``."""
     domains, nodes = job.domains, job.nodes
     hidden = PUBLISHED.overlap * step
     over = slowest if domains > 1 else np.zeros_like(slowest)
     with np.errstate(invalid="ignore"):  # of a domain that is taken wholly; its steps never end
-        if way.collective == RING:
+        if method.collective == RING:
             together = domains * nodes
             if nodes > 1:
                 over = np.maximum(over, job.node_latency + 8.0 * job.exchange / together / job.node_bandwidth)
@@ -422,14 +422,14 @@ def _steps(job: Job, way: Way, step: Floats, slowest: Floats) -> Floats:
         else:
             inside = 2 * (nodes - 1) * (job.node_latency + 8.0 * job.exchange / nodes / job.node_bandwidth)
             across = 2 * (domains - 1) * over
-            if way.collective == HIERARCHICAL:
+            if method.collective == HIERARCHICAL:
                 lasts = step + np.maximum(0.0, inside + across - hidden)
             else:
                 left = np.maximum(0.0, across - np.maximum(0.0, hidden - inside))
-                lasts = step + np.maximum(0.0, inside - hidden) + left / way.period
-                lasts = lasts * (penalty(domains, way.period) if domains > 1 else 1.0)
-    made: Floats = np.where(np.isfinite(step), 1.0 / lasts, 0.0)
-    return made
+                lasts = step + np.maximum(0.0, inside - hidden) + left / method.period
+                lasts = lasts * (penalty(domains, method.period) if domains > 1 else 1.0)
+    steps_a_second: Floats = np.where(np.isfinite(step), 1.0 / lasts, 0.0)
+    return steps_a_second
 
 
 def _quickest_rings(messages: Floats) -> tuple[Floats, Whole]:
@@ -532,9 +532,9 @@ def draw_events(chance: Chance, loads: Sequence[float], domains: Sequence[int]) 
         loads: At the beginning, by domain.
         domains: Those that may be disturbed.
     """
-    now, slowed, found = list(loads), {}, []  # type: list[float], dict[int, float], list[Event]
+    now, slowed, events = list(loads), {}, []  # type: list[float], dict[int, float], list[Event]
     instant = _on_a_cell(chance.between(0.5 * APART_S[0], APART_S[0]))
-    while sum(event.judged for event in found) < JUDGED:
+    while sum(event.judged for event in events) < JUDGED:
         if slowed and chance.fraction() < _BACK_SHARE:
             domain, times = slowed.popitem()
             event = Event(instant, QUICK, domain, 1.0 / times)
@@ -544,20 +544,20 @@ def draw_events(chance: Chance, loads: Sequence[float], domains: Sequence[int]) 
             event = Event(instant, SLOW, domain, times)
         else:
             event = _of_load(chance, instant, chance.pick(domains), now)
-        found.append(event)
+        events.append(event)
         instant += _on_a_cell(chance.between(*APART_S))
-    return tuple(found), instant
+    return tuple(events), instant
 
 
 def over_time(begins: Floats, events: Sequence[Event], kinds: Sequence[str], cells: int) -> Floats:
     """What events of some kinds make of levels that stand by domain, ``(cells, domains)``."""
-    made: Floats = np.tile(begins, (cells, 1))
+    values: Floats = np.tile(begins, (cells, 1))
     for event in events:
         if event.kind in kinds:
             first, lasts = round(event.instant / CELL_S), round(event.lasts_s / CELL_S)
             grown = np.minimum(1.0, np.arange(1, cells - first + 1) / max(1, lasts))
-            made[first:, event.domain] *= 1.0 + (event.times - 1.0) * grown
-    return made
+            values[first:, event.domain] *= 1.0 + (event.times - 1.0) * grown
+    return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -658,9 +658,9 @@ def draw(seed: str, naming: str = "") -> World:
 
 def _of_load(chance: Chance, instant: float, domain: int, now: list[float]) -> Event:
     """A load rises or falls, whichever its bounds allow."""
-    room = {RISE: BOUNDS[1] / now[domain] - 1.0, FALL: 1.0 - BOUNDS[0] / now[domain]}
-    kind = chance.pick([kind for kind, most in room.items() if most > BY[0]])
-    by = chance.between(BY[0], min(BY[1], room[kind]))
+    reach = {RISE: BOUNDS[1] / now[domain] - 1.0, FALL: 1.0 - BOUNDS[0] / now[domain]}
+    kind = chance.pick([kind for kind, most in reach.items() if most > BY[0]])
+    by = chance.between(BY[0], min(BY[1], reach[kind]))
     times = 1.0 + by if kind == RISE else 1.0 - by
     now[domain] *= times
     lasts = _on_a_cell(chance.between(0.0, RAMP_S)) if chance.fraction() < _RAMP_SHARE else 0.0
@@ -695,13 +695,13 @@ def _drawn_job(names: Chance, chance: Chance, bandwidth: Floats) -> Running:
 
 def _wandering(chance: Chance, shape: tuple[int, ...]) -> Floats:
     """What loads are, over their level, ``(cells, domains)``."""
-    made = np.ones(shape)
+    wandering = np.ones(shape)
     for domain in range(shape[1]):
         for depth in WANDERS:
             seconds: Floats = CELL_S * np.arange(shape[0], dtype=np.float64)
-            turns = seconds / chance.between(*TURNS_S) + chance.fraction()
-            made[:, domain] += depth * wave(turns)
-    return made
+            phase = seconds / chance.between(*TURNS_S) + chance.fraction()
+            wandering[:, domain] += depth * wave(phase)
+    return wandering
 
 
 def _measured(seed: str, what: str, true: Floats, spike: float) -> Floats:
@@ -713,5 +713,5 @@ def _measured(seed: str, what: str, true: Floats, spike: float) -> Floats:
     where = chance.integers(means[0].size, size=len(means))
     times = np.ones((len(means), means[0].size))
     times[np.flatnonzero(spiked), where[spiked]] = spike
-    found: Floats = means * (1.0 + NOISE * noise) * times.reshape(means.shape)
-    return found
+    measured: Floats = means * (1.0 + NOISE * noise) * times.reshape(means.shape)
+    return measured

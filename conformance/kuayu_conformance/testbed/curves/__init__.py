@@ -200,13 +200,13 @@ def reach_of_rates(steps: Steps) -> NDArray[np.intp]:
 
 def next_higher(rates: Floats) -> NDArray[np.intp]:
     """For each point the place of the next one with a higher learning rate; beyond all reach where there is none."""
-    found = np.full(len(rates), NEVER)
+    places = np.full(len(rates), NEVER)
     waiting: list[int] = []
     for place, rate in enumerate(rates.tolist()):
         while waiting and rates[waiting[-1]] < rate:
-            found[waiting.pop()] = place
+            places[waiting.pop()] = place
         waiting.append(place)
-    return found
+    return places
 
 
 def begin_of_stability(steps: Steps, losses: Floats, since: int) -> int | None:
@@ -335,12 +335,12 @@ class Noise:
     Attributes:
         kind: Which.
         size: Standard deviation of the logarithm of the loss from point to point.
-        kept: Share of a deviation that is left at the next point (correlation of neighbours).
+        correlation: Share of a deviation that is left at the next point (correlation of neighbours).
     """
 
     kind: str
     size: float
-    kept: float
+    correlation: float
 
 
 MEASURED = (
@@ -374,12 +374,12 @@ def deviations(drawn: Floats, noise: Noise) -> Floats:
         drawn: Independent normal numbers, of shape (points,).
         noise: Of which size, and how much is kept.
     """
-    fresh = noise.size * float(np.sqrt(1.0 - noise.kept**2))
-    found, last = np.empty(len(drawn)), noise.size * drawn[0]
+    fresh = noise.size * float(np.sqrt(1.0 - noise.correlation**2))
+    walk, last = np.empty(len(drawn)), noise.size * drawn[0]
     for place, number in enumerate(drawn):
-        last = last if place == 0 else noise.kept * last + fresh * number
-        found[place] = last
-    return found
+        last = last if place == 0 else noise.correlation * last + fresh * number
+        walk[place] = last
+    return walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,11 +426,11 @@ def curve(seed: str, number: int) -> Curve:
     drawn = stream(seed, f"noise {number}").standard_normal(len(steps))
     losses = law.losses(shares, steps) * np.exp(deviations(drawn, noise))
     losses *= _spikes(chance, steps)
-    kept = np.ones(len(steps), dtype=np.bool_)
+    logged = np.ones(len(steps), dtype=np.bool_)
     if kind == RESTARTED:
-        losses, shares, kept = _restarted(chance, steps, losses, shares)
+        losses, shares, logged = _restarted(chance, steps, losses, shares)
     rates = _spread(chance, 1e-5, 2e-3) * shares
-    return Curve(f"generated {number}", kind, steps[kept], rounded(losses[kept]), rounded(rates[kept]))
+    return Curve(f"generated {number}", kind, steps[logged], rounded(losses[logged]), rounded(rates[logged]))
 
 
 def _spread(chance: Chance, low: float, high: float) -> float:
@@ -487,16 +487,16 @@ def _restarted(
     Steps that were made twice are told once; a few are missing where the log was lost; the loss is a little higher
     afterwards, and at times the learning rate rises anew.
     """
-    until, kept = float(steps[-1]), np.ones(len(steps), dtype=np.bool_)
+    until, logged = float(steps[-1]), np.ones(len(steps), dtype=np.bool_)
     losses, shares = losses.copy(), shares.copy()
     for _ in range(chance.pick((1, 2, 3))):
         step = chance.between(0.02, 1.0) * until
         losses *= _jump(steps, step, chance.between(0.0, 0.1), _spread(chance, 2e-3, 2e-2) * until)
-        kept &= (steps <= step) | (steps > step + chance.between(0.0, 0.02) * until)
+        logged &= (steps <= step) | (steps > step + chance.between(0.0, 0.02) * until)
         if chance.fraction() < 0.5:  # noqa: PLR2004 - every other one
             anew = _spread(chance, 2e-3, 1e-2) * until
             shares *= np.where(steps > step, np.minimum(1.0, (steps - step) / anew), 1.0)
-    return losses, np.maximum(shares, 1e-6), kept
+    return losses, np.maximum(shares, 1e-6), logged
 
 
 def _jump(steps: Steps, step: float, height: float, lasts: float) -> Floats:
@@ -512,15 +512,15 @@ def real_curves(data: Path) -> tuple[Curve, ...]:
     Raises:
         OSError: A file of :data:`REAL_FILES` cannot be read.
     """
-    found = [*_megatron(data), *_mlperf(data)]
+    runs = [*_megatron(data), *_mlperf(data)]
     known: set[tuple[float, ...]] = set()
-    kept = []
-    for curve in found:
+    curves = []
+    for curve in runs:
         course = tuple(curve.losses.tolist())
         if course not in known:
             known.add(course)
-            kept.append(curve)
-    return tuple(kept)
+            curves.append(curve)
+    return tuple(curves)
 
 
 def _megatron(data: Path) -> Iterator[Curve]:

@@ -111,8 +111,8 @@ def _longest(curves: tuple[Curve, ...]) -> list[Curve]:
     """Of each source the run with most steps."""
     by_source: dict[str, Curve] = {}
     for run in curves:
-        kept = by_source.setdefault(run.source, run)
-        if run.steps[-1] > kept.steps[-1]:
+        longest = by_source.setdefault(run.source, run)
+        if run.steps[-1] > longest.steps[-1]:
             by_source[run.source] = run
     return list(by_source.values())
 

@@ -79,7 +79,7 @@ def simple(series: Floats, ahead: int) -> dict[str, float]:
 
 def smoothed(values: Floats, ahead: float) -> float:
     """Level and damped trend after so many steps; the weight of the level is the best of three on what was there."""
-    best, found = np.inf, float(values[-1])
+    best, forecast = np.inf, float(values[-1])
     whole = max(1, round(ahead))
     reach = sum(_DAMPED**step for step in range(1, whole + 1))
     for weight in _LEVELS:
@@ -93,8 +93,8 @@ def smoothed(values: Floats, ahead: float) -> float:
             float(np.abs(np.array(forecasts[:-whole]) - values[1 + whole :]).sum()) if len(forecasts) > whole else 0.0
         )
         if missed < best:
-            best, found = missed, forecasts[-1]
-    return found
+            best, forecast = missed, forecasts[-1]
+    return forecast
 
 
 def plan(domain: Domain, now: float, horizons: Sequence[float]) -> dict[float, float]:
@@ -141,8 +141,10 @@ def series(name: str, folder: Path) -> Mapping[str, NDArray[np.float64]]:
         rows = csv.reader(lines)
         names = next(rows)
         table = np.array([[float(cell or 0.0) for cell in row] for row in rows])
-    kept = {names[place]: table[EMPTY_AT_FIRST:, place] for place in range(len(names)) if names[place] not in _OTHERS}
-    return {cluster: values for cluster, values in kept.items() if values.mean() >= MIN_MEAN_DEVICES}
+    columns = {
+        names[place]: table[EMPTY_AT_FIRST:, place] for place in range(len(names)) if names[place] not in _OTHERS
+    }
+    return {cluster: values for cluster, values in columns.items() if values.mean() >= MIN_MEAN_DEVICES}
 
 
 def _devices(training: Foreseen, now: float, instant: float) -> float:
@@ -201,8 +203,8 @@ def cases(jobs: Sequence[Laid], ats: Floats, count: int, seed: str) -> Floats:
 def prices_at(begins: Sequence[float], prices: Sequence[float], seconds: Floats) -> Floats:
     """Price of an hour at seconds since a midnight, each price holding until the next begins."""
     place = np.searchsorted(np.array(begins), seconds % 86_400.0, side="right") - 1
-    found: Floats = np.array(prices)[place]
-    return found
+    prices_there: Floats = np.array(prices)[place]
+    return prices_there
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +261,15 @@ def least_peak(base: Sequence[float], loads: Sequence[Load]) -> float:
     steps, count = len(base), len(columns)
     numbers = np.arange(count)
     rows = np.concatenate((np.array([step for _, step in columns]), np.arange(steps)))
-    held = np.array([float(loads[place].devices) for place, _ in columns])
+    devices = np.array([float(loads[place].devices) for place, _ in columns])
     upper = coo_array(
-        (np.concatenate((held, -np.ones(steps))), (rows, np.concatenate((numbers, np.full(steps, count))))),
+        (np.concatenate((devices, -np.ones(steps))), (rows, np.concatenate((numbers, np.full(steps, count))))),
         shape=(steps, count + 1),
     )
     whole = coo_array(
         (np.ones(count), (np.array([place for place, _ in columns]), numbers)), shape=(len(loads), count + 1)
     )
-    found = linprog(
+    solution = linprog(
         np.concatenate((np.zeros(count), [1.0])),
         A_ub=upper,
         b_ub=-np.array(base, dtype=np.float64),
@@ -276,9 +278,9 @@ def least_peak(base: Sequence[float], loads: Sequence[Load]) -> float:
         bounds=[(0.0, 1.0)] * count + [(0.0, None)],
         method="highs",
     )
-    if not found.success:
-        raise ArithmeticError(f"no least peak was found: {found.message}")
-    return float(found.fun)
+    if not solution.success:
+        raise ArithmeticError(f"no least peak was found: {solution.message}")
+    return float(solution.fun)
 
 
 def _lowest(total: Floats, load: Load) -> list[int]:

@@ -269,9 +269,9 @@ def course(training: Training, chance: Chance) -> Course:
 def cut(parts: list[Part], until: float) -> tuple[Part, ...]:
     """Parts up to an instant, the last of them shorter; at least a second of the first."""
     until = max(1.0, until)
-    kept = [part for part in parts if part.begin < until]
-    last = kept.pop()
-    return (*kept, Part(last.period, last.begin, min(last.end, until), last.devices, last.held))
+    carried = [part for part in parts if part.begin < until]
+    last = carried.pop()
+    return (*carried, Part(last.period, last.begin, min(last.end, until), last.devices, last.held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,14 +306,14 @@ def large_jobs(kind: Kind, tenants: int, span: tuple[float, float], seed: str) -
     """Trainings that are to be submitted in a span of seconds since midnight at the beginning of a week."""
     rhythm = parameters()[0]["philly"]
     chance = Chance(seed, "submissions")
-    made: list[Large] = []
+    jobs: list[Large] = []
     usual = kind.load * kind.room / MEAN_ROOM * HOUR
     for hour in range(int(span[0] // HOUR), int(span[1] // HOUR)):
         rate = usual * rhythm.hours[hour % 24] * rhythm.days[hour // 24 % 7]
         for _ in range(int(rate + chance.fraction())):
             when = (hour + chance.fraction()) * HOUR
-            made.append(_large_job(len(made), when, tenants, seed))
-    return started(made, kind.room)
+            jobs.append(_large_job(len(jobs), when, tenants, seed))
+    return started(jobs, kind.room)
 
 
 def started(jobs: Sequence[Large], room: int) -> tuple[Large, ...]:
@@ -330,10 +330,10 @@ def started(jobs: Sequence[Large], room: int) -> tuple[Large, ...]:
             end, devices = heappop(ends)
             free += devices
             now = max(now, end)
-        made = Large(job.tenant, job.training, job.course, job.announced, job.stated, submitted, now)
+        begun = Large(job.tenant, job.training, job.course, job.announced, job.stated, submitted, now)
         free -= job.training.devices
         heappush(ends, (now + job.course.seconds, job.training.devices))
-        done.append(made)
+        done.append(begun)
     return tuple(sorted(done, key=lambda job: (job.announced, job.stated)))
 
 
@@ -415,8 +415,8 @@ class Event:
 
 def events(kind: Kind, span: tuple[float, float], chance: Chance) -> tuple[Event, ...]:
     """Events of a domain in a span of seconds, in the order of their begin."""
-    made = [*_of("maintenance", kind, span, chance), *_of("campaign", kind, span, chance)]
-    return tuple(sorted(made, key=lambda event: event.begin))
+    drawn = [*_of("maintenance", kind, span, chance), *_of("campaign", kind, span, chance)]
+    return tuple(sorted(drawn, key=lambda event: event.begin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,8 +487,8 @@ class Domain:
     @cached_property
     def tenants(self) -> tuple[Series, ...]:
         """Series of each tenant."""
-        made = [self._of_large(number) for number in range(TENANTS)]
-        return (*made, self._of_small(), self._of_services())
+        large = [self._of_large(number) for number in range(TENANTS)]
+        return (*large, self._of_small(), self._of_services())
 
     @cached_property
     def whole(self) -> Series:
@@ -501,18 +501,18 @@ class Domain:
 
     def _of_large(self, tenant: int) -> Series:
         demand: list[tuple[float, float, float]] = []
-        held: list[tuple[float, float, float]] = []
+        holding: list[tuple[float, float, float]] = []
         submitted = np.zeros(self.steps)
         for job in self.large:
             if job.tenant != tenant or job.submitted is None or job.started is None:
                 continue
             demand += demanded(job)
             start = job.started
-            held += [(start + part.begin, start + part.end, part.devices) for part in job.course.parts if part.held]
+            holding += [(start + part.begin, start + part.end, part.devices) for part in job.course.parts if part.held]
             step = _step_of(job.submitted)
             if 0 <= step < self.steps:
                 submitted[step] += job.training.devices
-        return _named(_level(self.steps, demand), _level(self.steps, held), submitted)
+        return _named(_level(self.steps, demand), _level(self.steps, holding), submitted)
 
     def _of_small(self) -> Series:
         coming = [event.actual for event in self.events if event.kind == "campaign" and event.actual]
@@ -583,8 +583,8 @@ def _domain(kind: Kind, steps: int, span: tuple[float, float], seed: str) -> Dom
     )
 
 
-def _named(demand: Floats, held: Floats, submitted: Floats) -> Series:
-    return {"demanded": demand, "held": held, "waiting": demand - held, "submitted": submitted}
+def _named(demand: Floats, holding: Floats, submitted: Floats) -> Series:
+    return {"demanded": demand, "held": holding, "waiting": demand - holding, "submitted": submitted}
 
 
 def _step_of(seconds: float) -> int:

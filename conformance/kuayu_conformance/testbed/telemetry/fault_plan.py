@@ -113,9 +113,9 @@ _SINGLE_CAUSES = ((InjectedFault.CLOCK, 0.45), (InjectedFault.HOST, 0.3), (Injec
 
 @dataclass(slots=True)
 class Affliction:
-    """A trouble of a row, from one tick to another; ``strength`` is a speed, or how many devices are lost."""
+    """A fault of a row, from one tick to another; ``strength`` is a speed, or how many devices are lost."""
 
-    trouble: InjectedFault
+    fault: InjectedFault
     row: int
     since: int
     until: int
@@ -192,7 +192,7 @@ class Ledger:
         self.tenures: list[Tenure] = []
         self.counts = [0] * len(STATES)
         self._chance = chance
-        self._troubles: dict[int, dict[InjectedFault, Affliction]] = {}
+        self._faults: dict[int, dict[InjectedFault, Affliction]] = {}
         self._tenure: dict[int, Tenure] = {}
         self._pools: list[list[int]] = [list(range(population.nodes)), *([] for _ in STATES[1:])]
         self._place = list(range(population.nodes))
@@ -242,21 +242,21 @@ class Ledger:
         """Give an order to the simulation of steps."""
         self.orders.append(Order(tick, name, group, rows, figure))
 
-    def afflict(self, row: int, tick: int, trouble: InjectedFault, strength: float = 0.0) -> None:
+    def afflict(self, row: int, tick: int, fault: InjectedFault, strength: float = 0.0) -> None:
         """Something begins to be the matter with a row."""
-        affliction = Affliction(trouble, row, tick, FOREVER, strength)
-        self._troubles.setdefault(row, {})[trouble] = affliction
+        affliction = Affliction(fault, row, tick, FOREVER, strength)
+        self._faults.setdefault(row, {})[fault] = affliction
         self.afflictions.append(affliction)
 
-    def afflicted(self, row: int, *troubles: InjectedFault) -> bool:
+    def afflicted(self, row: int, *faults: InjectedFault) -> bool:
         """Whether one of these is the matter with a row."""
-        return any(trouble in self._troubles.get(row, ()) for trouble in troubles)
+        return any(fault in self._faults.get(row, ()) for fault in faults)
 
     def relieve(self, row: int, tick: int, but: InjectedFault | None = None) -> None:
         """All is well again with a row, but for what stays."""
-        troubles = self._troubles.get(row, {})
-        for trouble in [trouble for trouble in troubles if trouble is not but]:
-            troubles.pop(trouble).until = tick
+        faults = self._faults.get(row, {})
+        for fault in [fault for fault in faults if fault is not but]:
+            faults.pop(fault).until = tick
 
     def occupy(self, row: int, tick: int, run: int) -> None:
         """A run takes a row."""
@@ -411,7 +411,7 @@ class Work:
             self._ledger.change(row, tick, state, cause)
 
 
-class Troubles:
+class FaultInjector:
     """What happens to nodes, one at a time. Each method does it to some node, and says whether there was one."""
 
     def __init__(self, ledger: Ledger, work: Work, chance: Chance, may_change: Open) -> None:
@@ -563,7 +563,7 @@ class Troubles:
         self._ledger.relieve(row, tick, but)
 
 
-class Mending:
+class Repairs:
     """Ways out of trouble. Each method finds some node, and says whether there was one."""
 
     def __init__(self, ledger: Ledger, work: Work, chance: Chance, may_change: Open) -> None:
@@ -580,13 +580,13 @@ class Mending:
         """A node works again as it should."""
         return self._mend(tick, self._busy_again)
 
-    def _mend(self, tick: int, way: Callable[[int, int], str | None]) -> bool:
-        state_after = IDLE if way == self._idle_again else BUSY
+    def _mend(self, tick: int, mend: Callable[[int, int], str | None]) -> bool:
+        state_after = IDLE if mend == self._idle_again else BUSY
         for state in self._chance.order(_TROUBLED):
-            row = self._ledger.pick(state, tick, lambda row: self._free(row, tick) and way(row, -1) is not None)
+            row = self._ledger.pick(state, tick, lambda row: self._free(row, tick) and mend(row, -1) is not None)
             if row is None:
                 continue
-            cause = way(row, tick)
+            cause = mend(row, tick)
             assert cause is not None, "it was asked before"
             self._ledger.change(row, tick, state_after, cause)
             return True
@@ -701,23 +701,23 @@ class Planner:
     def _weights(self) -> dict[int, tuple[tuple[Action, float], ...]]:
         """Ways into each state, with the share of the changes that is tried by each first."""
         work, open_ = self._work, self._open
-        troubles = Troubles(self.ledger, work, self._chance, open_)
-        mending = Mending(self.ledger, work, self._chance, open_)
+        injector = FaultInjector(self.ledger, work, self._chance, open_)
+        repairs = Repairs(self.ledger, work, self._chance, open_)
         return {
-            IDLE: ((mending.to_idle, 6.0), (work.stop_alone, 2.0), (work.stop_family, 0.7)),
-            BUSY: ((mending.to_busy, 6.0), (work.start_family, 1.2), (work.start_alone, 1.0)),
+            IDLE: ((repairs.to_idle, 6.0), (work.stop_alone, 2.0), (work.stop_family, 0.7)),
+            BUSY: ((repairs.to_busy, 6.0), (work.start_family, 1.2), (work.start_alone, 1.0)),
             DEGRADED: (
-                (troubles.slow_alone, 3.0),
-                (troubles.faults_at_work, 2.0),
-                (troubles.faults_at_rest, 1.0),
-                (troubles.lose_at_work, 2.0),
-                (troubles.lose_at_rest, 1.5),
+                (injector.slow_alone, 3.0),
+                (injector.faults_at_work, 2.0),
+                (injector.faults_at_rest, 1.0),
+                (injector.lose_at_work, 2.0),
+                (injector.lose_at_rest, 1.5),
             ),
-            STRAGGLING: ((troubles.straggle, 1.0),),
-            FAULTY: ((troubles.fail_at_work, 3.0), (troubles.fail_worse, 2.5)),
+            STRAGGLING: ((injector.straggle, 1.0),),
+            FAULTY: ((injector.fail_at_work, 3.0), (injector.fail_worse, 2.5)),
             OFFLINE: (
-                (troubles.vanish_at_rest, 2.0),
-                (troubles.vanish_at_work, 2.5),
-                (troubles.vanish_worse, 2.5),
+                (injector.vanish_at_rest, 2.0),
+                (injector.vanish_at_work, 2.5),
+                (injector.vanish_worse, 2.5),
             ),
         }

@@ -584,14 +584,14 @@ def link_bodies(population: Population, name_of: NameOf) -> "tuple[documents.Lin
 
 def _divided(size: int, chance: Chance) -> list[tuple[str, int]]:
     """Kinds and sizes of the groups of a domain."""
-    found: list[tuple[str, int]] = []
+    groups: list[tuple[str, int]] = []
     left = round(size * _FAMILY_SHARE)
     while left > 1:
         members = min(chance.weighted(_SIZES), left)
         if left - members == 1:  # nobody is a family alone
             members += 1 if members < _SIZES[-1][0] else -1
-        found.append((FAMILY, members))
+        groups.append((FAMILY, members))
         left -= members
-    alone = size - sum(members for _, members in found)
+    alone = size - sum(members for _, members in groups)
     solo = round(alone * _SOLO_SHARE / (1 - _FAMILY_SHARE))
-    return found + [(SOLO, 1)] * solo + [(SERVING, 1)] * (alone - solo)
+    return groups + [(SOLO, 1)] * solo + [(SERVING, 1)] * (alone - solo)

@@ -6,7 +6,7 @@
    begin the next step. Nothing else is said about who waits for whom: a slow member slows the others by the barrier
    alone. What is left of a tick when a part of a step ends is given to the next part, so that steps take as long as
    they should.
-2. **History.** Which run a node has at a sample, which trouble, and since when.
+2. **History.** Which run a node has at a sample, which fault, and since when.
 3. **Servers.** At servers of inference requests queue up and are worked off; load comes in bursts and moves about its
    mean.
 4. **Signals.** Arrays are rows × samples, in SI units, for whole nodes, before anybody reads a meter. Ratios are means
@@ -179,9 +179,9 @@ class StepLoops:
         shown[computing] = self._slow[computing]
         stopped = self._stopped > 0
         shown[stopped] = _SHOWN[self._stopped[stopped]]
-        held = np.logical_or.reduceat(self._active & (stopped | (self._data > 0) | (self._work > 0)), self._firsts)
+        held_up = np.logical_or.reduceat(self._active & (stopped | (self._data > 0) | (self._work > 0)), self._firsts)
         stepping = self._phase == _STEP
-        ready = stepping & ~held
+        ready = stepping & ~held_up
         self._phase[ready] = Phase.COMMUNICATE
         last = np.maximum.reduceat(np.where(self._active, self._work, -_TICK), self._firsts)
         self._timer[ready] = (self._of_run["exposed"] + self._congested + last)[ready]
@@ -203,9 +203,9 @@ class StepLoops:
 
     def _step(self, numbers: NDArray[np.intp]) -> None:
         """The next step of some groups begins; what their last phase overran is taken from it."""
-        of_run, turn = self._of_run, self._steps[numbers] % _VARIATIONS
+        of_run, variation = self._of_run, self._steps[numbers] % _VARIATIONS
         whole = np.ones(len(self._phase))
-        whole[numbers] += of_run["common"][numbers] * self._common[turn, numbers]
+        whole[numbers] += of_run["common"][numbers] * self._common[variation, numbers]
         begins = np.zeros(len(self._phase), dtype=bool)
         begins[numbers] = True
         rows = np.flatnonzero(begins[self._group])
@@ -394,45 +394,45 @@ class History:
         self.serving[row, part] = np.clip(worked / TICKS, 0.0, 1.0)
 
     def _suffer(
-        self, trouble: Affliction, population: Population, runs: list[Run], timing: Timing, chance: Chance
+        self, affliction: Affliction, population: Population, runs: list[Run], timing: Timing, chance: Chance
     ) -> None:
-        row = trouble.row
-        part = timing.span(row, trouble.since, trouble.until)
-        after = timing.within(row, trouble.since, trouble.until)
+        row = affliction.row
+        part = timing.span(row, affliction.since, affliction.until)
+        after = timing.within(row, affliction.since, affliction.until)
         kind = population.kind(row)
-        if trouble.trouble is InjectedFault.SILENT:
-            self.silent[row, _silence(timing, row, trouble)] = True
-        elif trouble.trouble is InjectedFault.LOST:
-            self.lost[row, after] = trouble.strength / kind.devices
-        elif trouble.trouble is InjectedFault.NETWORK:
+        if affliction.fault is InjectedFault.SILENT:
+            self.silent[row, _silence(timing, row, affliction)] = True
+        elif affliction.fault is InjectedFault.LOST:
+            self.lost[row, after] = affliction.strength / kind.devices
+        elif affliction.fault is InjectedFault.NETWORK:
             group = population.groups[population.group[row]]
             run = runs[int(self.run[row, part.start])]
-            longer = (1.0 / trouble.strength - 1.0) * run.step
+            longer = (1.0 / affliction.strength - 1.0) * run.step
             for member in range(group.first, group.last):
-                samples = timing.span(member, trouble.since, trouble.until)
+                samples = timing.span(member, affliction.since, affliction.until)
                 self.congestion[member, samples] = run.exposed / (run.exposed + longer)
             self.again[row, part] = 1.0 + chance.between(*_SENT_AGAIN)
-        elif trouble.trouble in {InjectedFault.CLOCK, InjectedFault.MEMORY}:
-            self.speed[row, part] = trouble.strength
-        elif trouble.trouble in {InjectedFault.HUNG, InjectedFault.STUCK}:
+        elif affliction.fault in {InjectedFault.CLOCK, InjectedFault.MEMORY}:
+            self.speed[row, part] = affliction.strength
+        elif affliction.fault in {InjectedFault.HUNG, InjectedFault.STUCK}:
             now = timing.instants(row, part)
-            ticks = np.minimum(now, trouble.until) - np.maximum(now - TICKS, trouble.since)
+            ticks = np.minimum(now, affliction.until) - np.maximum(now - TICKS, affliction.since)
             stopped = np.clip(ticks / TICKS, 0.0, 1.0)
             self.serving[row, part] = np.maximum(self.serving[row, part] - stopped, 0.0)
-            self.stuck[row, part] = stopped if trouble.trouble is InjectedFault.STUCK else 0.0
-        if trouble.trouble in {InjectedFault.FAULTS, InjectedFault.FATAL, InjectedFault.MEMORY}:
-            self._count(trouble, after, timing, chance, standing=kind.standing)
+            self.stuck[row, part] = stopped if affliction.fault is InjectedFault.STUCK else 0.0
+        if affliction.fault in {InjectedFault.FAULTS, InjectedFault.FATAL, InjectedFault.MEMORY}:
+            self._count(affliction, after, timing, chance, standing=kind.standing)
 
-    def _count(self, trouble: Affliction, after: slice, timing: Timing, chance: Chance, *, standing: bool) -> None:
+    def _count(self, affliction: Affliction, after: slice, timing: Timing, chance: Chance, *, standing: bool) -> None:
         """One while a fault stands; else each event in the sample that comes next, of a fatal fault the first only."""
-        row, tick = trouble.row, float(trouble.since)
+        row, tick = affliction.row, float(affliction.since)
         if standing:
             self.faults[row, after] = 1.0
             return
-        while tick < min(trouble.until, timing.seconds * TICKS):
+        while tick < min(affliction.until, timing.seconds * TICKS):
             place = timing.within(row, int(tick), int(tick) + TICKS)
-            self.faults[row, place] += 1 + chance.below(_MOST_FAULTS if trouble.trouble is InjectedFault.FATAL else 2)
-            if trouble.trouble is InjectedFault.FATAL:
+            self.faults[row, place] += 1 + chance.below(_MOST_FAULTS if affliction.fault is InjectedFault.FATAL else 2)
+            if affliction.fault is InjectedFault.FATAL:
                 return
             tick += chance.between(*_BETWEEN_FAULTS) * TICKS
 
@@ -471,17 +471,17 @@ def duties(history: History, table: dict[str, Floats], chance: np.random.Generat
         mood = exponential(np.clip(aside, -0.6, 0.6).astype(np.float64)).astype(np.float32)
         load = usual[run] * mood * np.where(bursting, factor[run], np.float32(1.0))
         came = np.where(run >= 0, np.clip(load, _MIN_LOAD, _MAX_LOAD), np.float32(0.0)) * history.serving[:, second]
-        room = history.serving[:, second] * (1 - history.lost[:, second])
+        capacity = history.serving[:, second] * (1 - history.lost[:, second])
         queue = np.where(history.serving[:, second] > 0, queue + came, np.float32(0.0))
-        done = np.minimum(queue, room)
+        done = np.minimum(queue, capacity)
         queue = np.minimum(queue - done, np.float32(_MOST_QUEUED))
         duty[:, second] = done / np.maximum(1 - history.lost[:, second], np.float32(1e-6))
     return duty
 
 
-def _silence(timing: Timing, row: int, trouble: Affliction) -> slice:
+def _silence(timing: Timing, row: int, affliction: Affliction) -> slice:
     """Samples that would be taken from the first tick on, and before the last."""
-    part = timing.within(row, trouble.since - 1, trouble.until - 1)
+    part = timing.within(row, affliction.since - 1, affliction.until - 1)
     return slice(part.start, max(part.start, part.stop))
 
 
@@ -545,8 +545,8 @@ class Signals:
         share, full = self._share, self._limit - self._held
         training = self._of_run["intensity"] * full
         waiting = self._idle + WAITING_POWER * (self._limit - self._idle)
-        held = self._held * np.minimum(1.0, self._history.run + 1).astype(np.float32)
-        base = np.maximum(held, self._idle)  # an open context, wherever a run holds the node
+        active_power = self._held * np.minimum(1.0, self._history.run + 1).astype(np.float32)
+        base = np.maximum(active_power, self._idle)  # an open context, wherever a run holds the node
         speed = self._history.speed
         throttled = power_at_speed(speed) * (base + training) - base
         stalled = training * (_STALLED + (1 - _STALLED) * speed)
@@ -693,12 +693,12 @@ class Parts:
 
     Attributes:
         subjects: What samples are about.
-        turn: Place of each subject in that order among the subjects of its node; the last is never lost.
-        prone: The turn of the device that shows faults while it is there, by subject.
+        rank: Place of each subject in that order among the subjects of its node; the last is never lost.
+        prone: The rank of the device that shows faults while it is there, by subject.
     """
 
     subjects: Subjects
-    turn: NDArray[np.int64]
+    rank: NDArray[np.int64]
     prone: NDArray[np.int64]
 
     @classmethod
@@ -707,22 +707,22 @@ class Parts:
         rows = len(subjects.row)
         order = np.lexsort((chance.random(rows), subjects.row))
         firsts = np.searchsorted(subjects.row, subjects.row)
-        turn = np.empty(rows, dtype=np.int64)
-        turn[order] = np.arange(rows) - firsts
+        rank = np.empty(rows, dtype=np.int64)
+        rank[order] = np.arange(rows) - firsts
         prone = (chance.random(int(subjects.row[-1]) + 1)[subjects.row] * subjects.parts).astype(np.int64)
-        return cls(subjects, turn, prone)
+        return cls(subjects, rank, prone)
 
     def there(self, lost: Floats) -> NDArray[np.bool_]:
         """Which subjects could be read, subjects × samples, from the share of devices that are lost, by row."""
         of_devices = self.subjects.device >= 0
-        return ~(of_devices[:, np.newaxis] & (self.turn[:, np.newaxis] < self._gone(lost)))
+        return ~(of_devices[:, np.newaxis] & (self.rank[:, np.newaxis] < self._gone(lost)))
 
     def faults(self, faults: Floats, lost: Floats) -> Floats:
         """Faults by subject, from those by row: of one device that is there; of the node where it is the subject."""
         last = (self.subjects.parts - 1)[:, np.newaxis]
         prone = self.prone[:, np.newaxis]
         shows = np.where(prone < self._gone(lost), last, prone)
-        shown: Floats = faults[self.subjects.row] * (self.turn[:, np.newaxis] == shows)
+        shown: Floats = faults[self.subjects.row] * (self.rank[:, np.newaxis] == shows)
         return shown
 
     def _gone(self, lost: Floats) -> Floats:

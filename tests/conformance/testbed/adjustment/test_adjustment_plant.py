@@ -7,14 +7,14 @@ from conformance.testbed.adjustment.calm_windows import running, window
 
 from kuayu_conformance.testbed.adjustment.run import ASKED_S, Carried, Codec, JobState, Plant, play
 from kuayu_conformance.testbed.adjustment.world import RISE, SLOW, Event, Policy
-from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, Way
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, Method
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
 
-EVEN = Policy((50, 50), Way(HIERARCHICAL), (0, 1))
-SHIFTED = Policy((40, 60), Way(HIERARCHICAL), (0, 1))
-RARE = Policy((40, 60), Way(LOW, 5), (0, 1))
+EVEN = Policy((50, 50), Method(HIERARCHICAL), (0, 1))
+SHIFTED = Policy((40, 60), Method(HIERARCHICAL), (0, 1))
+RARE = Policy((40, 60), Method(LOW, 5), (0, 1))
 
 
 def state() -> JobState:
@@ -59,7 +59,7 @@ def test_what_is_on_its_way_goes_on_when_a_new_plan_comes() -> None:
 
 def test_a_change_that_changes_nothing_takes_no_time_and_is_passed_over() -> None:
     job = state()
-    turned = Policy((50, 50), Way(HIERARCHICAL), (1, 0))
+    turned = Policy((50, 50), Method(HIERARCHICAL), (1, 0))
     job.plan(0.0, [(0.0, EVEN), (0.0, turned), (1.0, SHIFTED)], 0)
     job.go_on(9.0)
     assert [each.policy for each in job.carried] == [SHIFTED]

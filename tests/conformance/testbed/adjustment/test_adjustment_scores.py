@@ -16,14 +16,14 @@ from kuayu_conformance.testbed.adjustment.run import (
     Disturbance,
     JobCourse,
     Outcome,
-    Yardstick,
+    Scorer,
     greatest_loss,
     recovered_at,
 )
 from kuayu_conformance.testbed.adjustment.world import RISE, Event, Policy
-from kuayu_conformance.testbed.collectives import HIERARCHICAL, Way
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, Method
 
-WAY = Way(HIERARCHICAL)
+WAY = Method(HIERARCHICAL)
 EVEN, SHIFTED = Policy((50, 50), WAY, (0, 1)), Policy((63, 37), WAY, (0, 1))
 RISEN = Event(40.0, RISE, 1, 1.4)
 """The second domain is left 0.3 of its compute instead of 0.5."""
@@ -151,7 +151,7 @@ def scored(*changes: Carried, answers: Sequence[int] = ()) -> Disturbance:
     """What the rise comes to for a job with such changes, planned by such answers."""
     world = window(RISEN)
     planned = tuple((0,) if number in answers else () for number in range(len(ASKED)))
-    (found,) = Yardstick(world).score(Outcome(ASKED, planned, (JobCourse(EVEN, changes),))).disturbances
+    (found,) = Scorer(world).score(Outcome(ASKED, planned, (JobCourse(EVEN, changes),))).disturbances
     return found
 
 
@@ -188,10 +188,10 @@ def test_the_slowest_job_and_the_greatest_loss_are_those_of_the_disturbance() ->
         JobCourse(EVEN, ()),
     )
     planned = tuple((0, 1) if number == 13 else () for number in range(len(ASKED)))
-    score = Yardstick(world).score(Outcome(ASKED, planned, jobs))
+    score = Scorer(world).score(Outcome(ASKED, planned, jobs))
     assert score.disturbances[0].loss == pytest.approx(0.165)
     assert score.disturbances[0].recovery_s == 0.0
     assert 0.9 < score.share < 1.0
     left = (jobs[0], JobCourse(EVEN, ()), jobs[2])
-    (found,) = Yardstick(world).score(Outcome(ASKED, planned, left)).disturbances
+    (found,) = Scorer(world).score(Outcome(ASKED, planned, left)).disturbances
     assert found.recovery_s == inf

@@ -60,7 +60,7 @@ def test_noise_is_as_large_and_lasts_as_long_as_it_should() -> None:
     drawn = stream("noise", "a long curve").standard_normal(20_000)
     found = measure(3.0 * np.exp(deviations(drawn, Noise("lasting", 0.02, 0.4))))
     assert found.size == pytest.approx(0.02, rel=0.05)
-    assert found.kept == pytest.approx(0.4, abs=0.05)
+    assert found.correlation == pytest.approx(0.4, abs=0.05)
 
 
 def test_the_same_seed_and_number_give_the_same_curve_whatever_others_there_are(many: list[Curve]) -> None:
@@ -129,7 +129,7 @@ def test_noise_of_made_up_curves_is_that_of_real_ones(originals: tuple[Curve, ..
     for stated in MEASURED:
         found = [measure(each.losses) for each in originals if each.source == stated.kind]
         assert float(np.median([one.size for one in found])) == pytest.approx(stated.size, rel=0.02)
-        assert float(np.median([one.kept for one in found])) == pytest.approx(stated.kept, abs=0.02)
+        assert float(np.median([one.correlation for one in found])) == pytest.approx(stated.correlation, abs=0.02)
 
 
 def test_curves_are_drawn_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
