@@ -32,12 +32,12 @@ from kuayu_conformance.testbed.adjustment.world import (
     PAST,
     PATIENCE_S,
     WINDOW_S,
-    AskedJob,
     Event,
     Floats,
     Level,
     Motion,
     Policy,
+    RequestedJob,
     Running,
     World,
     best,
@@ -80,7 +80,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class ChangeInForce:
     """A change that has begun.
 
     Attributes:
@@ -109,7 +109,7 @@ class JobState:
 
     running: Running
     first: Policy
-    carried: list[Carried] = field(default_factory=list)
+    carried: list[ChangeInForce] = field(default_factory=list)
     planned: list[Change] = field(default_factory=list)
 
     @property
@@ -132,7 +132,7 @@ class JobState:
             begun += 1
             if not change.policy.is_like(self.policy):
                 ends = begins + self.running.law.pause(self.policy, change.policy)
-                self.carried.append(Carried(begins, ends, change.policy, change.answer))
+                self.carried.append(ChangeInForce(begins, ends, change.policy, change.answer))
         del self.planned[:begun]
 
     def plan(self, now: float, changes: Sequence[tuple[float, Policy]], answer: int) -> None:
@@ -272,7 +272,7 @@ class JobCourse:
     """
 
     first: Policy
-    carried: tuple[Carried, ...]
+    carried: tuple[ChangeInForce, ...]
 
     def at(self, instant: float) -> Policy:
         """In force or on its way just before an instant."""
@@ -378,7 +378,7 @@ class Courses:
         """By one policy."""
         return self._course(self.rate(policy))
 
-    def carried(self, first: Policy, changes: Sequence[Carried]) -> Course:
+    def carried(self, first: Policy, changes: Sequence[ChangeInForce]) -> Course:
         """By what is in force when, without a step while a change is on its way."""
         ends = self._edges[-1]
         moments = [instant for change in changes for instant in (change.begins, change.ends) if instant < ends]
@@ -607,7 +607,7 @@ def _trigger(level: Level) -> "documents.AdjustmentTrigger":
     return trigger if level.target is None else {**trigger, "target": level.target}
 
 
-def _job(job: AskedJob) -> "documents.JobAdjustment":
+def _job(job: RequestedJob) -> "documents.JobAdjustment":
     stays, goes = job.rate(job.outlook), job.best_rate
     change = stays < ENOUGH * goes
     return {
@@ -618,7 +618,7 @@ def _job(job: AskedJob) -> "documents.JobAdjustment":
     }
 
 
-def _change(job: AskedJob) -> "documents.PolicyChange":
+def _change(job: RequestedJob) -> "documents.PolicyChange":
     policy = job.best
     order = [job.domains[place] for place in policy.order]
     return {

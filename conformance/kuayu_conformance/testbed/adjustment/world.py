@@ -307,7 +307,7 @@ class Level:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedJob:
+class RequestedJob:
     """A job of a request.
 
     Attributes:
@@ -368,7 +368,7 @@ def levels(request: "documents.AdjustmentRequest") -> Iterator[Level]:
         yield Level("latency", link["source"], link["target"], before, now, latency_motion(before, now))
 
 
-def jobs(request: "documents.AdjustmentRequest", current: Sequence[Level] | None = None) -> list[AskedJob]:
+def jobs(request: "documents.AdjustmentRequest", current: Sequence[Level] | None = None) -> list[RequestedJob]:
     """All jobs of a valid request that does not contradict itself, in its order.
 
     Args:
@@ -470,7 +470,7 @@ def _job(
     body: "documents.AdjustedJob",
     now: Mapping[tuple[str, str, str | None], float],
     carried: Mapping[tuple[str, str], float],
-) -> AskedJob:
+) -> RequestedJob:
     shares = body["shares"]
     names = tuple(share["domain"] for share in shares)
     latency, bandwidth = np.zeros((1, len(names), len(names))), np.ones((len(names), len(names)))
@@ -489,7 +489,7 @@ def _job(
         float(body["move_time"]),
         float(body["switch_time"]),
     )
-    return AskedJob(
+    return RequestedJob(
         body["id"],
         names,
         law,

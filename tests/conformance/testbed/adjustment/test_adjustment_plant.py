@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from conformance.testbed.adjustment.calm_windows import running, window
 
-from kuayu_conformance.testbed.adjustment.run import ASKED_S, Carried, Codec, JobState, Plant, play
+from kuayu_conformance.testbed.adjustment.run import ASKED_S, ChangeInForce, Codec, JobState, Plant, play
 from kuayu_conformance.testbed.adjustment.world import RISE, SLOW, Event, Policy
 from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, Method
 from kuayu_schemas import schema
@@ -28,12 +28,12 @@ def test_changes_wait_for_their_time_and_for_the_one_before() -> None:
     job.plan(10.0, [(2.0, SHIFTED), (2.25, RARE)], 3)
     assert job.policy == EVEN
     job.go_on(12.0)
-    assert job.carried == [Carried(12.0, 12.5, SHIFTED, 3)]
+    assert job.carried == [ChangeInForce(12.0, 12.5, SHIFTED, 3)]
     assert job.policy == SHIFTED
     job.go_on(12.4)
     assert len(job.planned) == 1
     job.go_on(20.0)
-    assert job.carried[1:] == [Carried(12.5, 13.0, RARE, 3)]
+    assert job.carried[1:] == [ChangeInForce(12.5, 13.0, RARE, 3)]
     assert (job.ready, job.planned) == (13.0, [])
 
 
@@ -52,9 +52,9 @@ def test_what_is_on_its_way_goes_on_when_a_new_plan_comes() -> None:
     job = state()
     job.plan(4.0, [(0.0, RARE)], 0)
     job.plan(4.0, [(0.0, EVEN)], 1)
-    assert job.carried == [Carried(4.0, 5.0, RARE, 0)]
+    assert job.carried == [ChangeInForce(4.0, 5.0, RARE, 0)]
     job.go_on(5.0)
-    assert job.carried[1:] == [Carried(5.0, 6.0, EVEN, 1)]
+    assert job.carried[1:] == [ChangeInForce(5.0, 6.0, EVEN, 1)]
 
 
 def test_a_change_that_changes_nothing_takes_no_time_and_is_passed_over() -> None:
