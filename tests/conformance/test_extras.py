@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import kuayu_conformance
+from kuayu_conformance import doctor
 from kuayu_conformance.check import Check, CheckEntry
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.doctor import diagnose
@@ -122,7 +123,7 @@ def test_common_requirements_need_no_extra_and_of_telemetry_only_those_that_it_i
 def light(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The suite as it is without any extra."""
     nothing = frozenset(plan.LIBRARIES)
-    for module in (judgement, plan, runner):
+    for module in (doctor, judgement, plan, runner):
         monkeypatch.setattr(module, "lacking", lambda: nothing)
     return monkeypatch
 
