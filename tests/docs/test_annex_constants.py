@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from kuayu_conformance.checks.forecast import accuracy, curve_phases
-from kuayu_conformance.checks.resilience import adjustment_gain, failover, shards
+from kuayu_conformance.checks.resilience import adjustment_gain, failover
 from kuayu_conformance.checks.resilience import collectives as collectives_check
+from kuayu_conformance.checks.resilience import shards as shards_check
 from kuayu_conformance.testbed import collectives, curves, heartbeats, right_sizing, shards, sparse
 from kuayu_conformance.testbed.adjustment import world as adjustment
 from kuayu_conformance.testbed.adjustment.run import ASKED_S
@@ -116,16 +117,15 @@ SENTENCES = {
     "need": f"Need is {right_sizing.BURST:g} times use",
     "over-request": f"{right_sizing.OVER_REQUEST:g} times the need is asked for",
     "task noise": f"a noise of {right_sizing.NOISE:g}",
-    "shards": f"Steps take {shard_simulation.STEP_S:g} s; a window has 600 s of steps at level quick and "
-    f"{shard_simulation.WINDOW_S} s at level full, after {shard_simulation.HISTORY_S} s that were measured every "
-    f"{shard_simulation.INTERVAL_S} s with a deviation of {shard_simulation.NOISE:g}, and {shard_simulation.LEAD_S} s",
-    "latencies": f"a request {span(shard_simulation.LATENCIES_S)} s",
-    "local": f"{100 * shard_simulation.LOCAL:g} % of the steps have local data. The others need "
-    f"{span(shard_simulation.LOADS)} of",
-    "rooms": f"room for {listed(shard_simulation.ROOMS, 'or')} steps",
-    "asked": f"every {shard_simulation.AGAIN_S:g} s for {shard_policies.HORIZON_S:g} s ahead. Level quick has "
-    f"{shards.QUICK.windows[shard_simulation.MILD]} windows and level full "
-    f"{shards.FULL.windows[shard_simulation.MILD]}",
+    "shards": f"Steps take {shards.STEP_S:g} s; a window has 600 s of steps at level quick and "
+    f"{shards.WINDOW_S} s at level full, after {shards.HISTORY_S} s that were measured every "
+    f"{shards.INTERVAL_S} s with a deviation of {shards.NOISE:g}, and {shards.LEAD_S} s",
+    "latencies": f"a request {span(shards.LATENCIES_S)} s",
+    "local": f"{100 * shards.LOCAL:g} % of the steps have local data. The others need {span(shards.LOADS)} of",
+    "rooms": f"room for {listed(shards.ROOMS, 'or')} steps",
+    "asked": f"every {shards.AGAIN_S:g} s for {shards.HORIZON_S:g} s ahead. Level quick has "
+    f"{shards_check.QUICK.windows[shards.MILD]} windows and level full "
+    f"{shards_check.FULL.windows[shards.MILD]}",
     "collectives": f"a window of {collectives.COUNT} min at level full and {collectives.COUNT // 2} min at "
     f"level quick, after {collectives.PAST} min that were measured with a deviation of "
     f"{collectives.NOISE:g}; "

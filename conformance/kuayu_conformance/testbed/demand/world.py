@@ -2,7 +2,7 @@
 
 1. **Kinds of domains.** Each world has one domain of each, so that a domain's figures are gathered over worlds. How
    many devices large trainings may hold and how many small jobs there are is assumed; the habits of small jobs are
-   those of clusters that were measured (see :mod:`kuayu_conformance.testbed.scheduling.workload.fitted`).
+   those of clusters that were measured (see :mod:`kuayu_conformance.testbed.scheduling.workload.traces`).
 2. **Expectation.** A training has periods, with the devices and the seconds of each.
 
    Time is work over speed: 6 operations for a parameter and a token (J. Kaplan et al., arXiv:2001.08361), at 989
@@ -18,7 +18,7 @@
    rate: 419 in 54 days on 16 384 accelerators (Grattafiori et al., arXiv:2407.21783, 3.3.4). The work since the last
    checkpoint is done again, after a restart in which the job waits for its devices.
 4. **Submission.** They come by the hours and days at which Philly's jobs were submitted (see
-   :mod:`kuayu_conformance.testbed.scheduling.workload.fitted`). That most are announced some hours ahead, and how
+   :mod:`kuayu_conformance.testbed.scheduling.workload.traces`). That most are announced some hours ahead, and how
    punctual they are, is assumed: who needs hundreds of devices asks before. Each starts, in the order of submission, as
    soon as all that it needs is free.
 5. **Events.** Maintenance and campaigns of users are announced; some campaigns do not come. How often, how long and how
@@ -43,8 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance, stream
-from kuayu_conformance.testbed.demand.trainings import KINDS, Kind, Large, gauss, large_jobs
-from kuayu_conformance.testbed.elementary import growth, read_off
+from kuayu_conformance.testbed.elementary import exponential, growth, read_off
 from kuayu_conformance.testbed.scheduling.workload.traces import LEVELS, draw_cluster, parameters
 
 if TYPE_CHECKING:
