@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from kuayu_conformance.checks.scheduling.stream import Scale
 
 from conformance import (
     conforming_adjuster,
@@ -20,13 +19,11 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
 from kuayu_conformance.checks.resilience import collectives as res_collectives
-from kuayu_conformance.checks.resilience import failover as res_failover
-from kuayu_conformance.checks.resilience import failover as res_failover_windows
-from kuayu_conformance.checks.resilience import shards as res_shards
-from kuayu_conformance.checks.resilience import shards as res_windows
+from kuayu_conformance.checks.resilience import failover, shards
 from kuayu_conformance.checks.scheduling import latency as sch_latency
 from kuayu_conformance.checks.scheduling import stability as sch_stability
 from kuayu_conformance.checks.scheduling.cells import plan
+from kuayu_conformance.checks.scheduling.placement_requests import Scale
 from kuayu_conformance.episode import Episode, Known, Request, Said, SegmentStore, Settings, describe
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.transcript import Event, TranscriptError, pack, request_digest
@@ -197,8 +194,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = plan(full=False)
     monkeypatch.setattr(res_adjusting, "QUICK", 2)
     monkeypatch.setattr(res_collectives, "QUICK", res_collectives.Extent(1, 5))
-    monkeypatch.setattr(res_failover, "QUICK", res_failover_windows.Extent(1, beside=False))
-    monkeypatch.setattr(res_shards, "QUICK", res_windows.Extent(60, {res_windows.MILD: 2}, beside=False))
+    monkeypatch.setattr(failover, "QUICK", failover.Extent(1, beside=False))
+    monkeypatch.setattr(shards, "QUICK", shards.Extent(60, {shards.MILD: 2}, beside=False))
     monkeypatch.setattr(sch_latency, "DECISIONS_QUICK", 3)
     monkeypatch.setattr(sch_latency, "JUDGED", Scale(domains=2, nodes=4, running=10, waiting=10))
     monkeypatch.setattr(sch_stability, "plan", lambda **_: replace(usual, swings=usual.swings[:1]))
@@ -210,8 +207,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (res_adjusting.CHECK, conforming_adjuster.source),
         (res_collectives.CHECK, conforming_collectives.source),
-        (res_failover.CHECK, conforming_recovery.source),
-        (res_shards.CHECK, conforming_shards.source),
+        (failover.CHECK, conforming_recovery.source),
+        (shards.CHECK, conforming_shards.source),
         (sch_latency.CHECK, conforming_scheduler.source),
         (sch_stability.CHECK, conforming_scheduler.source),
     ],
