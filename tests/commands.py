@@ -53,7 +53,7 @@ SERVING = (
 
 SUITE = (
     *("typer", "rich.console", "rich.progress", "kuayu_conformance.proof", "kuayu_conformance.folder"),
-    *(f"kuayu_conformance.run.{name}" for name in ("har", "listener", "live", "resumption")),
+    *(f"kuayu_conformance.run.{name}" for name in ("har", "live", "resumption")),
 )
 """What the commands of the suite import, again without the commands themselves."""
 

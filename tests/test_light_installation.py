@@ -18,8 +18,7 @@ from mutants.serve import MINIMAL_SERVER, served
 
 import kuayu_conformance
 import kuayu_schemas
-from kuayu_conformance.extras import LIBRARIES
-from kuayu_conformance.run.plan import extra_of
+from kuayu_conformance.run.plan import LIBRARIES, extra_of
 
 ROOT = Path(__file__).resolve().parents[1]
 NUMERIC = LIBRARIES["simulation"]

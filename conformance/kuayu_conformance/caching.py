@@ -1,7 +1,11 @@
-"""What was computed once and follows from its key alone, kept in the user's cache folder.
+"""What was computed once and follows from its key alone: remembered while the process lives, or kept for the user.
 
-A key holds everything that the value follows from but the code; a digest of the code's files is added, so that another
-version never finds it. Where the folder cannot be written to, everything is computed again.
+1. **In the process.** A run observes every check twice, as it happens and from the transcript, and plays the same
+   beside the service both times. Only what does not depend on the service's answers is remembered, so that no check can
+   pass by it.
+2. **In the user's cache folder.** A key holds everything that the value follows from but the code; a digest of the
+   code's files is added, so that another version never finds it. Where the folder cannot be written to, everything is
+   computed again.
 """
 
 import contextlib
@@ -10,17 +14,46 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
 
 FOLDER = "KUAYU_CACHE"
 """Environment variable that names another folder; empty for none at all."""
-
 DEPENDS_ON = ("numpy", "scipy")
+
+
+class Memory(Generic[Value]):
+    """Values by key, the last ones that were used; they are handed out as they are, so they must never change.
+
+    Args:
+        most: How many are kept at most.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """The value of a key; found now where it is not known, by two threads at a time if need be."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = compute()
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        return value
 
 
 def folder() -> Path | None:

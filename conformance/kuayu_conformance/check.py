@@ -59,7 +59,7 @@ class CheckEntry:
             decide.
         long: Whether it takes longer than a smoke run has, which leaves it out.
         longer: Requirements that a smoke run has no time to decide, of a check that it makes for others: it asks less.
-        extra: Extra (``kuayu_conformance.extras``) without which its module cannot be imported; empty where none is
+        extra: Extra (``kuayu_conformance.run.plan``) without which its module cannot be imported; empty where none is
             needed.
     """
 

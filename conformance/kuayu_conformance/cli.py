@@ -17,26 +17,22 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kuayu_conformance import challenge as challenges
-from kuayu_conformance import sealing
-from kuayu_conformance.challenge import Challenge
+from kuayu_conformance import origin, proof
 from kuayu_conformance.check import Check
 from kuayu_conformance.expected_failures import MalformedListError, entries_of, outcome_of
 from kuayu_conformance.folder import FolderTaken, hold_free, make_ready, transcript_of, verify_some, write
 from kuayu_conformance.folder import verify as verify_folder
 from kuayu_conformance.kept_scores import SPOT_CHECKS
-from kuayu_conformance.origin import asked_for
+from kuayu_conformance.origin import Challenge
 from kuayu_conformance.proof import Standing, proofs
 from kuayu_conformance.rendering import summary
-from kuayu_conformance.rendering.reasons import limit_of, reason_of
-from kuayu_conformance.rendering.visible import visible
-from kuayu_conformance.run.agreement import CannotResume, Contradiction
+from kuayu_conformance.rendering.view import limit_of, reason_of
+from kuayu_conformance.rendering.words import visible
 from kuayu_conformance.run.har import HarError, HarWriter
 from kuayu_conformance.run.judgement import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
-from kuayu_conformance.run.listener import Listener
-from kuayu_conformance.run.live import TargetGone
+from kuayu_conformance.run.live import Listener, TargetGone
 from kuayu_conformance.run.plan import check_of, claimable
-from kuayu_conformance.run.resumption import ResumedRun, unfinished
+from kuayu_conformance.run.resumption import CannotResume, Contradiction, ResumedRun, unfinished
 from kuayu_conformance.run.runner import Options, Run, TargetUnreachable, shown_target
 from kuayu_conformance.signing import PrivateKey, PublicKey, SigningError, make_keys, public_part, shown
 from kuayu_conformance.terminal import TerminalProgress, exchange_line
@@ -313,7 +309,7 @@ def run(
     selection = tuple(requirement_of(identifier).id for identifier in requirement or [])
     expected = expected_failures_of(expected_failures)
     try:
-        origin_options = asked_for(challenge, key, witness, resume=resume)
+        origin_options = origin.read_options(challenge, key, witness, resume=resume)
     except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
     if origin_options.nonce and (seed is not None or nonce is not None):
@@ -689,8 +685,8 @@ def challenge(
 ) -> None:
     """Issue a challenge: a nonce that you chose and signed, for somebody else to run the suite with."""
     try:
-        length = challenges.validity(valid)
-        issued = challenges.issue(PrivateKey.read(key), length, challenges.now())
+        length = origin.validity(valid)
+        issued = origin.issue(PrivateKey.read(key), length, origin.now())
     except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
     try:
@@ -713,10 +709,10 @@ def sign(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a
 
 def _sign(folder: Path, signer: PrivateKey) -> None:
     try:
-        seal = sealing.sign(folder, signer, challenges.now())
+        seal = proof.sign(folder, signer, origin.now())
     except SigningError as refused:
         raise fail(str(refused), refused.hint, 2) from refused
-    console.print(f"signed   {folder / sealing.FILE_NAME} by key {shown(seal.key)}")
+    console.print(f"signed   {folder / proof.SIGNATURE} by key {shown(seal.key)}")
 
 
 @app.command()
@@ -753,7 +749,7 @@ def check_submission(
     data: Data = None,
 ) -> None:
     """Check submissions: schema, digests, names, and whether all follows from the transcripts. Exit code 1: not so."""
-    from kuayu_conformance.submission_check import check
+    from kuayu_conformance.submissions import check
 
     wrong = False
     for result in check(folders, data):

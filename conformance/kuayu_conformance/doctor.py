@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import httpx
 
-from kuayu_conformance import extras
 from kuayu_conformance.episode import seconds_of
 from kuayu_conformance.run.machine import MachineWatch
-from kuayu_conformance.run.plan import untestable
+from kuayu_conformance.run.plan import LIBRARIES, install_command, lacking, untestable
 from kuayu_conformance.run.runner import Options, shown_target
 from kuayu_schemas import registers, schema
 
@@ -125,7 +124,7 @@ def _with_parts(names: list[str]) -> set[str]:
 
 def _extras(options: Options, profiles: Collection[str]) -> Iterator[Diagnosis]:
     """What cannot be tested of some profiles since it needs an extra that is not installed."""
-    for extra, identifiers in untestable(profiles, extras.lacking()).items():
+    for extra, identifiers in untestable(profiles, lacking()).items():
         numbers: dict[str, list[str]] = {}
         for identifier in identifiers:
             profile, _, number = identifier.partition("-")
@@ -134,9 +133,9 @@ def _extras(options: Options, profiles: Collection[str]) -> Iterator[Diagnosis]:
         if not numbers:
             continue
         named = "; ".join(f"{profile}-{', '.join(entry)}" for profile, entry in numbers.items())
-        libraries = ", ".join(extras.LIBRARIES[extra])
+        libraries = ", ".join(LIBRARIES[extra])
         observed = f"{extra} ({libraries}) is not installed, so that these are not testable: {named}"
-        yield Diagnosis("extras", None, observed, extras.command(extra))
+        yield Diagnosis("extras", None, observed, install_command(extra))
 
 
 def _machine(target: str) -> Diagnosis:

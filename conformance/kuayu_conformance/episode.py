@@ -1,36 +1,156 @@
 """An episode: one conversation with the target, live or replayed.
 
-Checks see nothing else of the world. An episode hands out answers, clock readings, and what the suite's exporter saw;
-a *source* supplies them, from the network (:mod:`kuayu_conformance.run.live`) or from a transcript
-(:mod:`kuayu_conformance.run.replay`). What a check does must follow from the nonce and from these inputs alone.
+1. **Sources.** Checks see nothing else of the world. An episode hands out answers, clock readings, and what the suite's
+   exporter saw; a *source* supplies them, from the network (:mod:`kuayu_conformance.run.live`) or from a transcript
+   (:mod:`kuayu_conformance.run.replay`). What a check does must follow from the nonce and from these inputs alone.
+2. **Segments.** Every run observes each check twice: as it happens, and from the transcript when the report is judged.
+   A simulated window that is played with the service takes as long both times, though hardly anything comes of it but
+   some figures. These are kept in the process with the questions and the answers that they came of, as digests: where
+   the transcript holds just these questions and answers once more, the same comes of them. Where it holds anything
+   else, or in another process, the segment is played.
 """
 
 import hashlib
 import json
 import random
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.kept_scores import KeptScores
-from kuayu_conformance.segments import PLAYED, Known, PassingOver, Repeating, Said, Segment, answer_digest
 from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
 from kuayu_conformance.transcript import Request as Request  # noqa: PLC0414 - who drives an episode makes requests
 
+MAX_EXCHANGES_KEPT = 1_000_000
+"""Exchanges that are kept at most, less than a kB each; the oldest segments go first."""
+
 PATIENCE = 30.0
 """Seconds after which a change of state must be visible (MET-005)."""
-
 MOST_RETRIES = 5
 """Times that a request is sent again to a target that is overloaded."""
-
 LONGEST_WAIT = 5.0
 """Seconds that are waited between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A question and its answer, in brief.
+
+    Attributes:
+        request: The request without its body.
+        digest: Of the request with its body, as in the transcript.
+        words: The request for people.
+        answer: Digest of all of the answer but when it came.
+    """
+
+    request: Request
+    digest: str
+    words: str
+    answer: str
+
+
+class PassingOver(ABC):
+    """A source that holds recorded exchanges, if only as far as a run had come."""
+
+    @abstractmethod
+    def pass_over(self, exchanges: int, digest: str) -> list[tuple[Request, Answer]] | None:
+        """Pass over so many exchanges of that :func:`digest_of`; None, and none is passed over, if others come."""
+
+
+class Repeating(PassingOver):
+    """A source that knows beforehand what will be asked and answered."""
+
+    @abstractmethod
+    def repeat(self, said: tuple[Said, ...]) -> list[Answer] | None:
+        """Pass over just these exchanges and return their answers; None, and none is passed over, if others come."""
+
+
+def answer_digest(answer: Answer) -> str:
+    """Digest of all of an answer but when it came."""
+    head = json.dumps([answer.status, sorted(answer.headers.items()), answer.failure], ensure_ascii=False)
+    return hashlib.sha256(head.encode("utf-8", "surrogatepass") + b"\n" + answer.body).hexdigest()
+
+
+def digest_of(said: Iterable[tuple[str, str]]) -> str:
+    """Digest of exchanges, each given by the digests of its request and of its answer."""
+    digest = hashlib.sha256()
+    for request, answer in said:
+        digest.update(f"{request} {answer}\n".encode())
+    return digest.hexdigest()
+
+
+class Segment:
+    """A segment that is being played.
+
+    Attributes:
+        said: What was asked and answered in it so far.
+        value: What came of it, once it is known to be worth keeping; it must never change.
+    """
+
+    def __init__(self) -> None:
+        self.said: list[Said] = []
+        self.value: Any = None
+
+    def keep(self, value: object) -> None:
+        """Keep what came of it, which follows from the key of the segment and from the answers in it alone."""
+        self.value = value
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A segment that was played.
+
+    Attributes:
+        said: What was asked and answered, in order.
+        before: State of the episode's random numbers at the beginning.
+        after: The same at the end.
+        value: What came of it.
+    """
+
+    said: tuple[Said, ...]
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+    value: Any
+
+
+class SegmentStore:
+    """Segments by key."""
+
+    def __init__(self, most: int = MAX_EXCHANGES_KEPT) -> None:
+        self._most, self._count = most, 0
+        self._known: OrderedDict[Hashable, Known] = OrderedDict()
+        self._lock = Lock()
+
+    def put(self, key: Hashable, played: Known) -> None:
+        """Keep a segment."""
+        with self._lock:
+            self._drop(key)
+            self._known[key] = played
+            self._count += len(played.said)
+            while self._count > self._most:
+                self._drop(next(iter(self._known)))
+
+    def get(self, key: Hashable) -> Known | None:
+        """A segment; None where it is not known."""
+        with self._lock:
+            return self._known.get(key)
+
+    def _drop(self, key: Hashable) -> None:
+        known = self._known.pop(key, None)
+        self._count -= len(known.said) if known else 0
+
+
+PLAYED = SegmentStore()
+"""Those of this process."""
 
 
 class SetUpFailure(Exception):
@@ -302,7 +422,7 @@ class Episode:
         return answer
 
     def again(self, key: Hashable) -> Any:
-        """What came of a stretch of this episode when it happened; None where it has to be played.
+        """What came of a segment of this episode when it happened; None where it has to be played.
 
         It is passed over where the transcript holds the very questions and answers that there were then.
         """
@@ -348,11 +468,11 @@ class Episode:
 
     @contextmanager
     def segment(self, key: Hashable) -> Iterator[Segment]:
-        """Play a stretch in which nothing is done but ask, so that it need not be played again to judge the record.
+        """Play a segment in which nothing is done but ask, so that it need not be played again to judge the record.
 
-        What came of it is kept where ``keep`` is called of the stretch.
+        What came of it is kept where ``keep`` is called of the segment.
         """
-        assert self._segment is None, "stretches do not hold others"
+        assert self._segment is None, "segments do not hold others"
         before, self._segment = self.random.getstate(), Segment()
         try:
             yield self._segment

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import kuayu_conformance
-from kuayu_conformance import kept_scores, sealing
+from kuayu_conformance import kept_scores
 from kuayu_conformance.check import Check
 from kuayu_conformance.kept_scores import SPOT_CHECKS, KeptScores
+from kuayu_conformance.proof import SIGNATURE
 from kuayu_conformance.rendering import badge, junit, page
 from kuayu_conformance.run.judgement import judge, judge_some
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME, Transcript, TranscriptError
@@ -16,7 +17,7 @@ from kuayu_schemas.models import ConformanceReport, Verdict
 
 REPORT, BADGE = "report.json", "badge.svg"
 
-RECORDS = frozenset({FILE_NAME, PACKED_NAME, kept_scores.FILE_NAME, kept_scores.PACKED_NAME, sealing.FILE_NAME})
+RECORDS = frozenset({FILE_NAME, PACKED_NAME, kept_scores.FILE_NAME, kept_scores.PACKED_NAME, SIGNATURE})
 """Files of which the report follows, as they are or compressed, and signatures over both."""
 
 

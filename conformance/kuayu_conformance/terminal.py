@@ -20,10 +20,10 @@ from rich.text import Text
 
 from kuayu_conformance.answers import shorten
 from kuayu_conformance.check import Check
-from kuayu_conformance.rendering.reasons import reason_of
-from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.view import reason_of
+from kuayu_conformance.rendering.words import visible
 from kuayu_conformance.run.judgement import Results
-from kuayu_conformance.run.listener import Exchange
+from kuayu_conformance.run.live import Exchange
 from kuayu_conformance.run.runner import Progress as RunProgress
 from kuayu_schemas.models import RequirementResult, Verdict
 

@@ -1,4 +1,4 @@
-"""The record of a run, one JSON object a line.
+"""The record of a run, one JSON object a line: how it is written, read back, and held against its chain.
 
 The first line is the header (what was run and where), the last the footer (when it ended). Between them stands what
 the suite learned from outside, each line with its episode and its number therein. Parts of an episode that go on beside
@@ -10,30 +10,103 @@ whoever replays the run makes the request again from the nonce and must come to 
 A run that was broken off has no footer; where it had the time to say so, a line ``called off`` says when and why, and
 what had ended is judged. Where it was gone on with, a line ``resumed`` says when, and a line ``cut`` how
 many events stand of an episode. Nothing is taken out of the file but a last line that is not whole: what does not stand
-remains, for whoever wants to see it, and counts for nothing. Every line carries a link to all before it
-(:mod:`.chain`); transcripts of before have none.
+remains, for whoever wants to see it, and counts for nothing.
+
+Every line carries a link to all before it, the chain:
+
+1. The link of a line is the first ``LINK_DIGITS`` hex digits of the SHA-256 over all lines from the header to it, each
+   with its line end and without its own link. It stands last in the line, as member ``chain``, in just the bytes that
+   :meth:`Chain.extended` writes; nothing is parsed to find it.
+2. So whoever changes, leaves out, puts in or re-times an event breaks the chain there, and the first line that does not
+   follow is named. Links are short, since what counts is carried in full from line to line; random digits do not
+   compress, and a full run writes 700 000 of them.
+3. A chain has no secret: whoever writes the whole transcript anew makes one that holds. What ties it to a person and a
+   time is a signature over the file (:mod:`.proof`), and what ties its beginning is a challenge (:mod:`.origin`).
+4. Transcripts of before have no chain, and are gone on with without one. A chain that begins later than with the
+   header, or stops, is broken.
 """
 
 import base64
 import hashlib
 import json
 import lzma
+import sys
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, BinaryIO, Protocol, Self, overload
 
-from kuayu_conformance.chain import Chain
+LINK_DIGITS = 16
+_LINK_BEFORE, _LINK_BEHIND = b',"chain":"', b'"}'
+_LINK_LENGTH = len(_LINK_BEFORE) + LINK_DIGITS + len(_LINK_BEHIND)
 
 FILE_NAME = "transcript.jsonl"
 PACKED_NAME = f"{FILE_NAME}.xz"
 """A transcript that is kept for long may be compressed; digests are of what is in it."""
-
 Event = Mapping[str, Any]
 """A line of a record, whose members depend on its kind; a record of before may lack some, or come from a stranger."""
+
+
+class Chain:
+    """The chain of a transcript, as far as it was written or read.
+
+    Attributes:
+        lines: Lines so far.
+        linked: Whether they carry links; None before the first.
+        broken: What does not follow, and where; empty where all does.
+    """
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.linked: bool | None = None
+        self.broken = ""
+        self._sum = hashlib.sha256()
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is a chain, and every line follows."""
+        return bool(self.linked) and not self.broken
+
+    def extended(self, line: bytes) -> bytes:
+        """The next line, a JSON object in UTF-8 with at least one member and no line end, with its link."""
+        self.lines += 1
+        self.linked = True
+        return line[:-1] + _LINK_BEFORE + self._next(line) + _LINK_BEHIND
+
+    def check(self, line: bytes) -> None:
+        """Hold the next line, without its line end, against its link."""
+        self.lines += 1
+        if self.broken:
+            return
+        link = _link_of(line)
+        if self.linked is None:
+            self.linked = link is not None
+        if not self.linked:
+            if link is not None:
+                self.broken = f"line {self.lines} carries a link of a chain that does not begin with the header"
+        elif link is None:
+            self.broken = f"the chain stops at line {self.lines}"
+        elif self._next(line[:-_LINK_LENGTH] + b"}") != link:
+            self.broken = (
+                f"line {self.lines} does not follow from the lines before it: there an event was changed, put in or "
+                "left out"
+            )
+
+    def _next(self, line: bytes) -> bytes:
+        self._sum.update(line)
+        self._sum.update(b"\n")
+        return self._sum.copy().hexdigest()[:LINK_DIGITS].encode()
+
+
+def _link_of(line: bytes) -> bytes | None:
+    """The link that a line ends with; None where it ends otherwise."""
+    if not (line.endswith(_LINK_BEHIND) and line[-_LINK_LENGTH:].startswith(_LINK_BEFORE)):
+        return None
+    return line[len(_LINK_BEFORE) - _LINK_LENGTH : -len(_LINK_BEHIND)]
 
 
 class Events(Sequence[Event]):
@@ -335,3 +408,72 @@ def _events(data: bytes, whole: int, path: Path) -> Iterator[tuple[dict[str, Any
             raise TranscriptError(f"{path} line {number} is not an object")
         yield event, (begin, end)
         begin = end + 1
+
+
+class Sink(Protocol):
+    """Takes events as they happen."""
+
+    def write(self, event: Event) -> None:
+        """Take one event."""
+
+
+class TranscriptWriter:
+    """Appends events to the file as they happen; episodes may run side by side."""
+
+    def __init__(self, file: BinaryIO, chain: Chain) -> None:
+        """Append to a file that nobody else writes to; its chain is gone on with, where it has one."""
+        self._file = file
+        self._chain = chain
+        self._lock = threading.Lock()
+
+    @classmethod
+    def begin(cls, folder: Path, header: Event) -> Self:
+        """Open ``folder``/transcript.jsonl for writing and put the header into it."""
+        writer = cls(_claimed((folder / FILE_NAME).open("wb"), folder), Chain())
+        writer.write({"kind": "header", **header})
+        return writer
+
+    @classmethod
+    def go_on(cls, folder: Path, begun: Transcript) -> Self:
+        """Open ``folder``/transcript.jsonl behind the last whole line of what was read of it.
+
+        Raises:
+            TranscriptError: Another process writes to it.
+        """
+        file = _claimed((folder / FILE_NAME).open("r+b"), folder)
+        if file.seek(0, 2) != begun.size:
+            file.close()
+            raise TranscriptError(f"another process has written to {folder / FILE_NAME} meanwhile")
+        file.truncate(begun.whole)
+        file.seek(begun.whole)
+        return cls(file, begun.chain)
+
+    def write(self, event: Event) -> None:
+        """Append one event."""
+        line = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        with self._lock:
+            self._file.write((line if self._chain.linked is False else self._chain.extended(line)) + b"\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; it may be written to by others then."""
+        self._file.close()
+
+
+def _claimed(file: BinaryIO, folder: Path) -> BinaryIO:
+    """The file, locked as long as it is open, so that two runs never write to one transcript.
+
+    Raises:
+        TranscriptError: Another process has it.
+    """
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise TranscriptError(f"another process writes to {folder / FILE_NAME}; it has to end first") from None
+        except OSError:  # a file system without locks
+            return file
+    return file

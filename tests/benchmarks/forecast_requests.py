@@ -5,7 +5,7 @@ from typing import Any
 from kuayu_conformance.checks.demand import demand_requests as dem_fixtures
 from kuayu_conformance.checks.forecast.forecast_requests import HOUR, ForecastRequestBuilder
 from kuayu_conformance.testbed import right_sizing
-from kuayu_conformance.testbed.curves.generated import curve
+from kuayu_conformance.testbed.curves import curve
 from kuayu_conformance.testbed.right_sizing import KINDS, MIXES
 
 Json = dict[str, Any]

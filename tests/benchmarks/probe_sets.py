@@ -29,7 +29,7 @@ from typing import Any
 
 from kuayu import index
 from kuayu_conformance.corpora import Table, available
-from kuayu_conformance.holdout.folds import LEAST_TARGETS, Cell, Fold, device_folds
+from kuayu_conformance.holdout import LEAST_TARGETS, Cell, Fold, device_folds
 from kuayu_schemas.models import IndexRequest, ProbePlanRequest
 
 SEED = 20261121

@@ -13,9 +13,9 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.adjustment_gain import divided
 from kuayu_conformance.episode import Episode, Request, Settings, describe
-from kuayu_conformance.testbed.adjustment.law import AskedJob, Level, Motion, Policy, jobs, levels, looked_at
+from kuayu_conformance.testbed.adjustment.world import Level, Motion, Policy, RequestedJob, jobs, levels, looked_at
+from kuayu_conformance.testbed.collectives import METHODS
 from kuayu_conformance.testbed.scheduling.law import penalty
-from kuayu_conformance.testbed.transfers.collectives import WAYS
 
 Adjuster = Callable[[Json], Json | None]
 """What a request is answered with; None where there is to be no answer."""
@@ -44,28 +44,28 @@ def trigger(level: Level) -> Json:
     return {"kind": level.kind, "domain": level.domain, **target, "before": level.before, "now": level.now}
 
 
-def change(job: AskedJob, its: Policy, after: float = 0.0) -> Json:
+def change(job: RequestedJob, its: Policy, after: float = 0.0) -> Json:
     """What is said of a policy that a job gets."""
-    way = {"collective": its.way.collective, "period": its.way.period}
-    return {"after": after, "parts": list(its.parts), **way, "order": [job.domains[at] for at in its.order]}
+    method = {"collective": its.method.collective, "period": its.method.period}
+    return {"after": after, "parts": list(its.parts), **method, "order": [job.domains[at] for at in its.order]}
 
 
-def _adjusted(job: AskedJob, moves: bool) -> Json:
+def _adjusted(job: RequestedJob, moves: bool) -> Json:
     its = _stages(job) if moves else []
     changes = [change(job, each, 7.0 * number) for number, each in enumerate(its)]
     last = (job.outlook, *its)[-1]
     return {"job": job.id, "rate": job.rate(job.in_force), "expected_rate": job.rate(last), "changes": changes}
 
 
-def _stages(job: AskedJob) -> list[Policy]:
+def _stages(job: RequestedJob) -> list[Policy]:
     """To the best policy, in two moves where that is far; to another one where it is in force, but not to stay."""
     first, last = job.in_force, job.best
     if last.is_like(first):
-        others = (Policy(last.parts, way, last.order) for way in WAYS if way != first.way)
+        others = (Policy(last.parts, method, last.order) for method in METHODS if method != first.method)
         return [max(others, key=job.rate)]
     middle = [one + (other - one) // 2 for one, other in zip(first.parts, last.parts, strict=True)]
     middle[middle.index(max(middle))] += job.total - sum(middle)
-    half = Policy(tuple(middle), last.way, last.order)
+    half = Policy(tuple(middle), last.method, last.order)
     return [half, last] if first.moved(last) > 2 and not half.is_like(last) else [last]
 
 
@@ -170,7 +170,7 @@ def _all_named(which: Callable[[Level], bool]) -> Pen:
     return lambda body, told: {**told, "triggers": [trigger(each) for each in levels(body) if which(each)]}
 
 
-def _with_jobs(change: Callable[[AskedJob, Json], Json]) -> Pen:
+def _with_jobs(change: Callable[[RequestedJob, Json], Json]) -> Pen:
     def pen(body: Json, told: Json) -> Json:
         pairs = zip(jobs(body), told["jobs"], strict=True)
         return {**told, "jobs": [change(job, each) for job, each in pairs]}
@@ -178,48 +178,48 @@ def _with_jobs(change: Callable[[AskedJob, Json], Json]) -> Pen:
     return pen
 
 
-def _always(job: AskedJob, told: Json) -> Json:
+def _always(job: RequestedJob, told: Json) -> Json:
     if told["changes"] or job.best.is_like(job.in_force):
         return told
     return {**told, "changes": [change(job, job.best)], "expected_rate": job.best_rate}
 
 
-def _as_it_is(job: AskedJob, told: Json) -> Json:
+def _as_it_is(job: RequestedJob, told: Json) -> Json:
     its = job.in_force
     stays = {**told, "changes": [change(job, its)], "expected_rate": told["rate"]}
     return told if told["changes"] else stays
 
 
-def _turned(job: AskedJob, told: Json) -> Json:
+def _turned(job: RequestedJob, told: Json) -> Json:
     its = job.in_force
-    turned = Policy(its.parts, its.way, (*its.order[1:], its.order[0]))
+    turned = Policy(its.parts, its.method, (*its.order[1:], its.order[0]))
     return told if told["changes"] else {**told, "changes": [change(job, turned)], "expected_rate": told["rate"]}
 
 
-def _never(job: AskedJob, told: Json) -> Json:
+def _never(job: RequestedJob, told: Json) -> Json:
     return {**told, "changes": [], "expected_rate": job.rate(job.outlook)}
 
 
-def _in_force_alone(job: AskedJob, told: Json) -> Json:
+def _in_force_alone(job: RequestedJob, told: Json) -> Json:
     return _never(job, told) if job.rate(job.in_force) >= LEAST * job.best_rate else told
 
 
-def _only_parts(job: AskedJob, told: Json) -> Json:
+def _only_parts(job: RequestedJob, told: Json) -> Json:
     """Parts are divided anew, and replicas agree as before; said to be as good as it gets."""
-    kept = (Policy(tuple(each["parts"]), job.in_force.way, job.in_force.order) for each in told["changes"])
+    kept = (Policy(tuple(each["parts"]), job.in_force.method, job.in_force.order) for each in told["changes"])
     return {**told, "changes": [change(job, its, 7.0 * number) for number, its in enumerate(kept)]}
 
 
-def _evenly(job: AskedJob, told: Json) -> Json:
+def _evenly(job: RequestedJob, told: Json) -> Json:
     """In the end every domain computes as much, and the rate is said to be that of the best."""
     parts = divided(job.total, [1.0] * len(job.domains))
     return {**told, "changes": [*told["changes"][:-1], *({**last, "parts": parts} for last in told["changes"][-1:])]}
 
 
-def _raw(job: AskedJob, told: Json) -> Json:
+def _raw(job: RequestedJob, told: Json) -> Json:
     """Steps are counted that rare exchanges make worth less."""
-    way = job.in_force.way
-    charged = penalty(len(job.domains), way.period) if way.collective == "low_communication" else 1.0
+    method = job.in_force.method
+    charged = penalty(len(job.domains), method.period) if method.collective == "low_communication" else 1.0
     return {**told, "rate": told["rate"] * charged}
 
 

@@ -15,7 +15,7 @@ from conforming import episode as episode_of
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.testbed.adjustment.law import AskedJob, Level, Motion, Policy, jobs, levels
+from kuayu_conformance.testbed.adjustment.world import Level, Motion, Policy, RequestedJob, jobs, levels
 
 METHOD = {"name": "conforming", "version": "1"}
 ENOUGH, MARGIN, SPENT = 0.9, 0.95, 0.85
@@ -62,7 +62,7 @@ def _soon(body: Json, told: list[Level]) -> Iterator[Level]:
         yield replace(its, now=float(median(measured[-LAST:])))
 
 
-def _job(body: Json, place: int, now: AskedJob, soon: AskedJob, *, calm: bool, changed: bool) -> Json:
+def _job(body: Json, place: int, now: RequestedJob, soon: RequestedJob, *, calm: bool, changed: bool) -> Json:
     outlook = now.outlook
     changes: list[Json] = []
     if not calm:
@@ -83,7 +83,7 @@ def _job(body: Json, place: int, now: AskedJob, soon: AskedJob, *, calm: bool, c
     }
 
 
-def staged(body: Json, told: Json, job: AskedJob, goal: Policy) -> list[Json]:
+def staged(body: Json, told: Json, job: RequestedJob, goal: Policy) -> list[Json]:
     """Changes that lead to a policy, none of which costs more than the allowance."""
     spent = SPENT * body["allowance"] * body["window"]
     after = max(0.0, body["window"] - told["changed"]) if "changed" in told else 0.0
@@ -91,17 +91,17 @@ def staged(body: Json, told: Json, job: AskedJob, goal: Policy) -> list[Json]:
     while not policy.is_like(goal):
         left = spent - policy.switches(goal) * job.law.switch_time
         most = max(0 if policy.switches(goal) else 1, int(left / job.law.move_time)) if job.law.move_time else 10**9
-        policy = Policy(_towards(policy.parts, goal.parts, most), goal.way, goal.order)
+        policy = Policy(_towards(policy.parts, goal.parts, most), goal.method, goal.order)
         changes.append({"after": round(after, 6), **described(job, policy)})
         after += body["window"]
     return changes
 
 
-def described(job: AskedJob, policy: Policy) -> Json:
+def described(job: RequestedJob, policy: Policy) -> Json:
     """A policy as changes hold it."""
     order = [job.domains[place] for place in policy.order]
-    way = {"collective": policy.way.collective, "period": policy.way.period}
-    return {"parts": list(policy.parts), **way, "order": order}
+    method = {"collective": policy.method.collective, "period": policy.method.period}
+    return {"parts": list(policy.parts), **method, "order": order}
 
 
 def _towards(parts: tuple[int, ...], goal: tuple[int, ...], most: int) -> tuple[int, ...]:

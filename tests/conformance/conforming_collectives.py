@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.testbed.transfers.collectives import WAYS, Setting, Way, best, rate, turned
+from kuayu_conformance.testbed.collectives import METHODS, Method, Setting, best, rate, turned
 
 METHOD = {"name": "conforming", "version": "1"}
 LAST = 4
@@ -35,27 +35,27 @@ def choose(body: Json) -> Json:
     names = body["domains"]
     setting, measured = _read(body)
     recent = measured[-LAST:].mean(axis=0, keepdims=True)
-    others = [(way, best(setting, recent, way)[1][0].tolist()) for way in WAYS]
-    expected = [float(rate(setting, recent, way, tuple(order))[0]) for way, order in others]
-    way, order = others[int(np.argmax(expected))]
+    others = [(method, best(setting, recent, method)[1][0].tolist()) for method in METHODS]
+    expected = [float(rate(setting, recent, method, tuple(order))[0]) for method, order in others]
+    method, order = others[int(np.argmax(expected))]
     used = body.get("in_use")
     if used:
-        now = Way(used["collective"], used["period"]), [names.index(name) for name in used["order"]]
-        way, order = _kept(body, setting, measured, now, others, expected)
+        now = Method(used["collective"], used["period"]), [names.index(name) for name in used["order"]]
+        method, order = _kept(body, setting, measured, now, others, expected)
     rows = [
         {"collective": each.collective, "period": each.period, "rate": value}
         for (each, _), value in zip(others, expected, strict=True)
-        if each != way
+        if each != method
     ]
-    stays = float(rate(setting, recent, way, tuple(order))[0])
+    stays = float(rate(setting, recent, method, tuple(order))[0])
     return {
         "revision": body["revision"],
         "method": METHOD,
-        "collective": way.collective,
-        "period": way.period,
+        "collective": method.collective,
+        "period": method.period,
         "order": [names[place] for place in order],
-        "switched": bool(used) and (way != now[0] or turned(order) != turned(now[1])),
-        "candidates": [{"collective": way.collective, "period": way.period, "rate": stays}, *rows],
+        "switched": bool(used) and (method != now[0] or turned(order) != turned(now[1])),
+        "candidates": [{"collective": method.collective, "period": method.period, "rate": stays}, *rows],
     }
 
 
@@ -63,14 +63,14 @@ def _kept(
     body: Json,
     setting: Setting,
     measured: Floats,
-    now: tuple[Way, list[int]],
-    others: list[tuple[Way, list[int]]],
+    now: tuple[Method, list[int]],
+    others: list[tuple[Method, list[int]]],
     expected: list[float],
-) -> tuple[Way, list[int]]:
+) -> tuple[Method, list[int]]:
     """What is in use, or what has saved a switch against it and is expected to be quicker."""
     since = measured[-max(1, min(len(measured), round(body["in_use"]["since"] / body["interval"]))) :]
     mine = rate(setting, since, now[0], tuple(now[1]))
-    theirs = np.stack([rate(setting, since, way, tuple(order)) for way, order in others])
+    theirs = np.stack([rate(setting, since, method, tuple(order)) for method, order in others])
     saved = np.zeros(len(others))
     for gain in ((theirs - mine) / np.maximum(theirs, mine)).T:
         saved = np.maximum(0.0, saved + body["interval"] * gain)

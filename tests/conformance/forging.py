@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.chain import Chain
 from kuayu_conformance.folder import write
 from kuayu_conformance.run.judgement import judge
-from kuayu_conformance.transcript import FILE_NAME, Transcript
+from kuayu_conformance.transcript import FILE_NAME, Chain, Transcript
 
 Line = dict[str, Any]
 

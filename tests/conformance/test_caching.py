@@ -1,11 +1,41 @@
-"""What was computed once is found again, unless anything that it follows from has changed."""
+"""What was computed once is found again, in the process or in a folder, unless what it follows from has changed."""
 
 from pathlib import Path
 
 import pytest
 
 from kuayu_conformance import caching, statistics
-from kuayu_conformance.caching import Cache, folder
+from kuayu_conformance.caching import Cache, Memory, folder
+
+
+class Lengths:
+    """Lengths of words, found when they are not remembered."""
+
+    def __init__(self, most: int) -> None:
+        self._memory: Memory[int] = Memory(most)
+        self.found: list[str] = []
+
+    def of(self, word: str) -> int:
+        """That of a word."""
+
+        def found() -> int:
+            self.found.append(word)
+            return len(word)
+
+        return self._memory.of(word, found)
+
+
+def test_a_value_is_found_once_and_one_of_another_key_for_itself() -> None:
+    lengths = Lengths(2)
+    assert [lengths.of(word) for word in ("one", "three", "one")] == [3, 5, 3]
+    assert lengths.found == ["one", "three"]
+
+
+def test_what_was_used_longest_ago_is_forgotten_first() -> None:
+    lengths = Lengths(2)
+    for word in ("a", "b", "a", "c", "a", "b"):
+        lengths.of(word)
+    assert lengths.found == ["a", "b", "c", "b"]
 
 
 def test_a_value_is_found_by_its_key_and_by_no_other(tmp_path: Path) -> None:

@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.corpora import Table, UnknownTable, available, flagperf_gaps, load, shipped
-from kuayu_conformance.corpora.assembly import identifier, rows
-from kuayu_conformance.corpora.conversion import shipped_files
-from kuayu_conformance.corpora.sheets import sheets
-from kuayu_conformance.corpora.sources import flagperf, gavel, lambdalabs, mlperf, neusight, zeus
+from kuayu_conformance.corpora import Table, UnknownTable, available, flagperf_gaps, load, shipped, sources
+from kuayu_conformance.corpora.sources import shipped_files
+from kuayu_conformance.corpora.table import identifier, rows, sheets
 from kuayu_schemas.schema import errors, is_valid
 
-PACKAGE = Path(gavel.__file__).parents[1]
+PACKAGE = Path(sources.__file__).parent
 FACTS = {
     "a100-pcie-40gb": "A100 PCIe",
     "a100-pcie-80gb": "A100 PCIe",
@@ -38,7 +36,7 @@ BESIDE = Path(__file__).parents[2].parent / "shared" / "data"
 def data() -> Path:
     """Folder of the public originals."""
     folder = Path(os.environ.get("KUAYU_DATA") or BESIDE)
-    if not (folder / gavel.FILE).is_file():
+    if not (folder / sources.GAVEL_FILE).is_file():
         pytest.skip(f"no public originals in {folder} (KUAYU_DATA names another folder), so that no table is compared")
     return folder
 
@@ -207,9 +205,15 @@ def test_every_fact_of_a_data_sheet_names_its_source() -> None:
 
 
 def test_there_is_a_data_sheet_for_each_device_of_a_table_and_no_other() -> None:
-    by_name = (gavel.SHEETS, lambdalabs.SHEETS, mlperf.SHEETS, neusight.SHEETS, zeus.SHEETS)
+    by_name = (
+        sources.GAVEL_SHEETS,
+        sources.LAMBDA_SHEETS,
+        sources.MLPERF_SHEETS,
+        sources.NEUSIGHT_SHEETS,
+        sources.ZEUS_SHEETS,
+    )
     used = {sheet for named in by_name for sheet in named.values()}
-    assert used | {maker.sheet for maker in flagperf.DEVICES.values()} == set(sheets())
+    assert used | {maker.sheet for maker in sources.FLAGPERF_DEVICES.values()} == set(sheets())
 
 
 def test_data_sheets_agree_with_facts_that_others_collected(data: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kuayu_conformance.corpora.sources import lambdalabs
+from kuayu_conformance.corpora.sources import LAMBDA_FILE, LAMBDA_SERIES, LAMBDA_SHEETS
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import TranscriptError
@@ -17,15 +17,15 @@ TASKS = ("transformerxlbase", "ncf", "resnet50")
 
 def originals(folder: Path, faster: float = 1.0) -> Path:
     """A data folder whose table is as small as it can be."""
-    path = folder / lambdalabs.FILE
+    path = folder / LAMBDA_FILE
     path.parent.mkdir(parents=True)
     columns = ("series", "gpu_model", "name_gpu", "num_gpu", "precision", "workload", "batch_size", "throughput")
     with path.open("w", newline="") as file:
         table = csv.DictWriter(file, [*columns, "watt", "price"], restval="")
         table.writeheader()
-        for number, gpu in enumerate(lambdalabs.SHEETS):
+        for number, gpu in enumerate(LAMBDA_SHEETS):
             for task in TASKS:
-                values = (lambdalabs.SERIES, gpu, gpu, 1.0, "fp16", task, 32.0, faster * (number + 1))
+                values = (LAMBDA_SERIES, gpu, gpu, 1.0, "fp16", task, 32.0, faster * (number + 1))
                 table.writerow(dict(zip(columns, values, strict=True)))
     return folder
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from kuayu_conformance.corpora import training
-from kuayu_conformance.corpora.training.conversion import RECALLED, SHIPPED, TABLE, converted
-from kuayu_conformance.corpora.training.models import guessed
-from kuayu_conformance.corpora.training.record import Corpus, Run
+from kuayu_conformance.corpora.training.conversion import TABLE, converted, guessed
+from kuayu_conformance.corpora.training.runs import RECALLED, SHIPPED, Corpus, Run
 from kuayu_schemas.schema import errors
 
 BESIDE = Path(__file__).parents[2].parent / "shared" / "data"
@@ -63,7 +62,7 @@ def test_shipped_runs_can_be_sent_and_name_nothing_that_is_not_there() -> None:
 def test_shipped_runs_are_of_sources_with_a_licence_that_lets_figures_be_shipped() -> None:
     sources = training.shipped().sources
     assert {source.licence for source in sources.values()} == {"Apache-2.0", "BSD-3-Clause"}
-    assert all(source.origin and source.habits for source in sources.values())
+    assert all(source.origin and source.conventions for source in sources.values())
     assert not RECALLED & set(sources)
     notice = (Path(training.__file__).parent / "NOTICE.md").read_text("utf-8")
     assert all(name in notice for name in sources)

@@ -32,7 +32,7 @@ from kuayu_conformance.checks.demand.sizing import (
     ranked,
 )
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_conformance.testbed.right_sizing import CORES, DEVICES, FIFO, KINDS, MEMORY, MIXES
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult, Verdict

@@ -10,8 +10,7 @@ import pytest
 from commands import run as called
 
 from kuayu_conformance.folder import verify
-from kuayu_conformance.run.agreement import Contradiction
-from kuayu_conformance.run.resumption import ResumedRun
+from kuayu_conformance.run.resumption import Contradiction, ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import FILE_NAME, Transcript
 

@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 import kuayu_conformance
-from kuayu_conformance import extras
+from kuayu_conformance import doctor
 from kuayu_conformance.check import Check, CheckEntry
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.doctor import diagnose
 from kuayu_conformance.folder import verify, write
-from kuayu_conformance.run import agreement, judgement, plan, runner
+from kuayu_conformance.run import judgement, plan, resumption, runner
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import TranscriptError
 from kuayu_schemas.models import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(kuayu_conformance.__file__).parents[1]
-NUMERIC = frozenset(extras.LIBRARIES["simulation"])
+NUMERIC = frozenset(plan.LIBRARIES["simulation"])
 PLAYED = "MET-004", "MET-005", "MET-006", "MET-016", "MET-022", "MET-024"
 """Requirements that telemetry is played for."""
 
@@ -43,10 +43,10 @@ print(json.dumps([begun, made, [name for name in sys.argv[1:] if name in sys.mod
 
 def test_extras_bring_the_libraries_that_checks_are_said_to_need() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    brought = {name: _names(project["optional-dependencies"][name]) for name in extras.LIBRARIES}
+    brought = {name: _names(project["optional-dependencies"][name]) for name in plan.LIBRARIES}
     assert brought["simulation"] & {"kuayu[telemetry]"}
     brought["simulation"] = brought["simulation"] - {"kuayu[telemetry]"} | brought["telemetry"]
-    assert brought == {name: set(libraries) for name, libraries in extras.LIBRARIES.items()}
+    assert brought == {name: set(libraries) for name, libraries in plan.LIBRARIES.items()}
     assert not _names(project["dependencies"]) & NUMERIC
     for name in ("reference", "training"):
         assert "kuayu[simulation]" in _names(project["optional-dependencies"][name])
@@ -63,7 +63,7 @@ def test_a_check_imports_what_its_extra_brings_and_nothing_else_in_whatever_line
     if check.extra == "simulation":
         assert found, "it is listed with an extra that it does without"
     else:
-        assert found == set(extras.LIBRARIES.get(check.extra, ()))
+        assert found == set(plan.LIBRARIES.get(check.extra, ()))
 
 
 def _numeric(module: str) -> set[str]:
@@ -122,8 +122,8 @@ def test_common_requirements_need_no_extra_and_of_telemetry_only_those_that_it_i
 @pytest.fixture
 def light(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The suite as it is without any extra."""
-    nothing = frozenset(extras.LIBRARIES)
-    for module in (extras, judgement, plan, runner):
+    nothing = frozenset(plan.LIBRARIES)
+    for module in (doctor, judgement, plan, runner):
         monkeypatch.setattr(module, "lacking", lambda: nothing)
     return monkeypatch
 
@@ -159,11 +159,11 @@ def test_a_report_whose_checks_need_an_extra_is_not_judged_again_without_it(
 
 def test_a_run_is_not_gone_on_with_where_other_extras_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     header = {"suite_version": kuayu_conformance.__version__, "environment": runner.environment()}
-    agreement.same_suite(header | {"without": []})
-    agreement.same_suite(header)
-    monkeypatch.setattr(agreement, "lacking", lambda: frozenset({"simulation"}))
-    with pytest.raises(agreement.CannotResume, match=r"what extras are lacking was \[\], is \['simulation'\]"):
-        agreement.same_suite(header | {"without": []})
+    resumption.same_suite(header | {"without": []})
+    resumption.same_suite(header)
+    monkeypatch.setattr(resumption, "lacking", lambda: frozenset({"simulation"}))
+    with pytest.raises(resumption.CannotResume, match=r"what extras are lacking was \[\], is \['simulation'\]"):
+        resumption.same_suite(header | {"without": []})
 
 
 @pytest.mark.usefixtures("light")
@@ -177,5 +177,5 @@ def test_the_doctor_names_what_is_lacking_and_what_it_is_for(options: Options) -
     [(said, hint)] = found(dataclasses.replace(everything, profiles=("MET",)))
     assert said.endswith("not testable: MET-004, 005, 006, 016, 022, 024")
     assert hint == "pip install 'kuayu[telemetry]'"
-    assert [hint for _, hint in found(everything)] == [f"pip install 'kuayu[{name}]'" for name in extras.LIBRARIES]
+    assert [hint for _, hint in found(everything)] == [f"pip install 'kuayu[{name}]'" for name in plan.LIBRARIES]
     assert found(options) == [], "nothing of what was asked for needs one"

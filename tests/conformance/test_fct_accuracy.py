@@ -22,7 +22,7 @@ from kuayu_conformance.checks.forecast.accuracy import (
     pinball,
 )
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_conformance.testbed.demand.baselines import LAST, PLAN, SIMPLE
 from kuayu_schemas import registers
 from kuayu_schemas.models import Comparison, PlotKind, Replay, Requirement, Threshold

@@ -23,8 +23,8 @@ from kuayu_conformance.checks.forecast.curve_phases import (
 )
 from kuayu_conformance.episode import Episode, Request, Settings
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
-from kuayu_conformance.testbed.curves.phases import FAST, PHASES, STABLE, WARM_UP, Curve, settled, switches
+from kuayu_conformance.run.judgement import conclude
+from kuayu_conformance.testbed.curves import FAST, PHASES, STABLE, WARM_UP, Curve, settled, switches
 from kuayu_schemas import registers
 from kuayu_schemas.models import Comparison, Replay, Requirement, RequirementResult, Threshold, Verdict
 

@@ -13,7 +13,7 @@ from conformance.forging import Line, edited, lines_of, number_of, put, report_m
 from conformance.test_resume import Watched, agrees, cut_short, gone_on, serving, typed, verdicts
 
 from kuayu_conformance.folder import verify, write
-from kuayu_conformance.run.agreement import Contradiction
+from kuayu_conformance.run.resumption import Contradiction
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import FILE_NAME, PLAIN, request_digest, unpack_request
 

@@ -23,7 +23,7 @@ from minimal_server.core import Answer
 from kuayu_conformance.answers import Answer as Answered
 from kuayu_conformance.episode import Request
 from kuayu_conformance.run.har import HarError, HarWriter
-from kuayu_conformance.run.listener import Exchange
+from kuayu_conformance.run.live import Exchange
 from kuayu_conformance.run.resumption import ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import FILE_NAME, Transcript

@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 
 from kuayu_conformance import corpora
 from kuayu_conformance.corpora import Table
-from kuayu_conformance.holdout.disguise import Disguise
-from kuayu_conformance.holdout.folds import Cell, arrivals, device_folds, family_folds, folds, measured_alone
-from kuayu_conformance.holdout.pairs import Pair, Summary, by_device, rank_correlations
-from kuayu_conformance.holdout.simple import Simple
+from kuayu_conformance.holdout import (
+    Cell,
+    Disguise,
+    Pair,
+    Simple,
+    Summary,
+    arrivals,
+    by_device,
+    device_folds,
+    family_folds,
+    folds,
+    measured_alone,
+    rank_correlations,
+)
 from kuayu_schemas import schema
 
 TABLES = corpora.shipped()

@@ -7,9 +7,8 @@ import pytest
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.index.prediction_error import HeldOutIndices, UnansweredIndex, judge
-from kuayu_conformance.holdout.pairs import Pair
-from kuayu_conformance.holdout.simple import Simple
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.holdout import Pair, Simple
+from kuayu_conformance.run.judgement import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import PlotKind, Replay, RequirementResult, Verdict
 

@@ -4,7 +4,7 @@ import gc
 import sys
 import weakref
 
-from kuayu_conformance.run.interpreter_pauses import SWITCH_INTERVAL, short_pauses
+from kuayu_conformance.run.machine import SWITCH_INTERVAL, short_pauses
 
 
 class Kept:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from kuayu_conformance.kept_scores import FILE_NAME, PACKED_NAME, KeptScores
-from kuayu_conformance.testbed.transfers.shard_simulation import Outcome
+from kuayu_conformance.testbed.shards import Outcome
 from kuayu_conformance.transcript import TranscriptError
 
 

@@ -11,8 +11,7 @@ from kuayu_conformance import terminal
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_conformance.findings import Figure
-from kuayu_conformance.run.judgement import Results
-from kuayu_conformance.run.verdicts import conclude, without_verdict
+from kuayu_conformance.run.judgement import Results, conclude, without_verdict
 from kuayu_conformance.terminal import TerminalProgress, left
 from kuayu_schemas.models import Evidence, Replay, Verdict
 from kuayu_schemas.registers import requirements

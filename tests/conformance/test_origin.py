@@ -29,20 +29,23 @@ from conformance.forging import (
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from kuayu_conformance.challenge import PAYLOAD_TYPE, Challenge, issue, validity
-from kuayu_conformance.dsse import Envelope, EnvelopeError, pre_authentication_encoding
 from kuayu_conformance.folder import verify, verify_some, write
-from kuayu_conformance.origin import asked_for
-from kuayu_conformance.proof import Standing, proofs
-from kuayu_conformance.run.agreement import CannotResume, Contradiction
+from kuayu_conformance.origin import PAYLOAD_TYPE, Challenge, issue, read_options, validity
+from kuayu_conformance.proof import SIGNATURE, Standing, proofs, sign
 from kuayu_conformance.run.judgement import judge
-from kuayu_conformance.run.resumption import ResumedRun
+from kuayu_conformance.run.resumption import CannotResume, Contradiction, ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
-from kuayu_conformance.run.transcript_writer import TranscriptWriter
-from kuayu_conformance.sealing import FILE_NAME as SIGNATURE
-from kuayu_conformance.sealing import sign
-from kuayu_conformance.signing import PrivateKey, PublicKey, SigningError, make_keys, public_part
-from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError
+from kuayu_conformance.signing import (
+    Envelope,
+    EnvelopeError,
+    PrivateKey,
+    PublicKey,
+    SigningError,
+    make_keys,
+    pre_authentication_encoding,
+    public_part,
+)
+from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError, TranscriptWriter
 
 ROOT = Path(__file__).parents[2]
 BRIEF = ("COM-008", "COM-012")
@@ -117,7 +120,7 @@ def own_folder(brief: Options, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="module")
 def challenged_folder(brief: Options, challenge: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of a run with the challenge."""
-    asked = asked_for(challenge, None, None, resume=False)
+    asked = read_options(challenge, None, None, resume=False)
     return made(replace(brief, nonce=asked.nonce, origin=asked.origin), tmp_path_factory.mktemp("challenged"))
 
 
@@ -328,10 +331,10 @@ def test_a_run_of_before_is_gone_on_with_without_a_chain(brief: Options, tmp_pat
 def test_a_challenged_run_is_gone_on_with_as_it_was_begun(
     brief: Options, keys: Mapping[str, Path], challenge: Path, tmp_path: Path
 ) -> None:
-    asked = asked_for(challenge, None, None, resume=False)
+    asked = read_options(challenge, None, None, resume=False)
     folder = tmp_path / "report"
     broken_off(replace(brief, nonce=asked.nonce, origin=asked.origin), folder)
-    other = asked_for(issued(keys, tmp_path / "other.json"), None, None, resume=True)
+    other = read_options(issued(keys, tmp_path / "other.json"), None, None, resume=True)
     with pytest.raises(Contradiction, match="not begun with that --challenge"):
         gone_on(brief, folder, origin=other.origin)
     gone_on(brief, folder)
@@ -444,7 +447,7 @@ def test_a_run_with_another_nonce_than_that_of_its_challenge_is_wrong(
     brief: Options, challenge: Path, keys: Mapping[str, Path], tmp_path: Path
 ) -> None:
     """Whoever tried nonces until one suited him has to show the challenge with another one."""
-    asked = asked_for(challenge, None, None, resume=False)
+    asked = read_options(challenge, None, None, resume=False)
     folder = made(replace(brief, nonce="suits-me", origin=asked.origin), tmp_path / "report")
     assert agrees(folder)
     found = said(folder, public(keys, ISSUER))
@@ -464,8 +467,8 @@ def test_an_old_or_a_later_challenge_does_not_fit_a_run(
 ) -> None:
     file = issued(keys, tmp_path / "challenge.json", valid, ago)
     with pytest.raises(SigningError):
-        asked_for(file, None, None, resume=False)
-    asked = asked_for(file, None, None, resume=True)  # as somebody does who leaves the check out
+        read_options(file, None, None, resume=False)
+    asked = read_options(file, None, None, resume=True)  # as somebody does who leaves the check out
     folder = made(replace(brief, nonce=asked.nonce, origin=asked.origin), tmp_path / "report")
     assert cause in said(folder, public(keys, ISSUER))[Standing.WRONG]
 
@@ -489,7 +492,7 @@ def test_a_challenge_of_another_or_tampered_with_is_wrong(challenged: Path, keys
 def test_a_witness_who_did_not_sign_is_a_name_and_no_more(
     brief: Options, keys: Mapping[str, Path], tmp_path: Path
 ) -> None:
-    asked = asked_for(None, keys[ISSUER], "Institute", resume=False)
+    asked = read_options(None, keys[ISSUER], "Institute", resume=False)
     folder = made(replace(brief, origin=asked.origin), tmp_path / "report")
     assert "that Institute ran the suite himself" in said(folder)[Standing.OPEN]
     sign(folder, PrivateKey.read(keys[VENDOR]), datetime.now(UTC))

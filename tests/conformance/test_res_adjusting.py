@@ -28,11 +28,10 @@ from kuayu_conformance.checks.resilience.adjustment_gain import (
 )
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
-from kuayu_conformance.run.verdicts import conclude
-from kuayu_conformance.testbed.adjustment.law import Motion, levels
-from kuayu_conformance.testbed.adjustment.scores import ADJUSTERS, AT_ONCE, KEPT, Disturbance, Score
-from kuayu_conformance.testbed.adjustment.scores import at_once as opponent
-from kuayu_conformance.testbed.adjustment.world import FALL, KINDS, RISE, SLOW, Event
+from kuayu_conformance.run.judgement import conclude
+from kuayu_conformance.testbed.adjustment.run import ADJUSTERS, AT_ONCE, KEPT, Disturbance, Score
+from kuayu_conformance.testbed.adjustment.run import at_once as opponent
+from kuayu_conformance.testbed.adjustment.world import FALL, KINDS, RISE, SLOW, Event, Motion, levels
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult
 

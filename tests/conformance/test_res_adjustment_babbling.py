@@ -11,7 +11,7 @@ from kuayu_conformance.checks.resilience import adjustments as res_adjustments
 from kuayu_conformance.checks.resilience.adjustment_gain import faults_of
 from kuayu_conformance.checks.resilience.adjustments import questions
 from kuayu_conformance.findings import Claim
-from kuayu_conformance.testbed.adjustment.law import jobs
+from kuayu_conformance.testbed.adjustment.world import jobs
 from kuayu_schemas import schema
 
 KINDS = ("load", "latency", "unknown", "of a kind to come")

@@ -21,7 +21,7 @@ from kuayu_conformance.checks.resilience.adjustment_gain import (
 )
 from kuayu_conformance.checks.resilience.adjustments import QUESTIONS, judge, observe, questions
 from kuayu_conformance.findings import Claim
-from kuayu_conformance.testbed.adjustment.law import Motion, jobs, levels
+from kuayu_conformance.testbed.adjustment.world import Motion, jobs, levels
 from kuayu_schemas import schema
 
 LOADS = {"here": (0.48, 0.6), "near": (0.25, 0.25), "far": (0.2, 0.23)}

@@ -14,7 +14,7 @@ from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.checks.resilience.shards import Extent
 from kuayu_conformance.episode import SetUpFailure
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.testbed.transfers.shard_simulation import MILD
+from kuayu_conformance.testbed.shards import MILD
 from kuayu_schemas import schema
 
 FEW = Extent(100, {MILD: 2}, beside=False)

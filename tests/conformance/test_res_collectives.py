@@ -10,7 +10,7 @@ from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import collectives as res_collectives
 from kuayu_conformance.checks.resilience.collectives import QUICK, Extent
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, Verdict
 

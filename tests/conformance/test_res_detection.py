@@ -21,9 +21,8 @@ from kuayu_conformance.checks.resilience.detection import (
     tellings,
 )
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
-from kuayu_conformance.testbed.heartbeats import Incident
-from kuayu_conformance.testbed.heartbeats.values import (
+from kuayu_conformance.run.judgement import conclude
+from kuayu_conformance.testbed.heartbeats import (
     AMID,
     FLAPPING,
     HANG,
@@ -33,6 +32,7 @@ from kuayu_conformance.testbed.heartbeats.values import (
     RESET,
     SINGLE,
     SLOW,
+    Incident,
 )
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult

@@ -24,10 +24,9 @@ from kuayu_conformance.checks.resilience.failover import (
 from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_conformance.testbed.recovery.run import COLD, FIXED, Outcome
-from kuayu_conformance.testbed.recovery.state import Holdings, Incident
-from kuayu_conformance.testbed.recovery.world import KINDS
+from kuayu_conformance.testbed.recovery.world import KINDS, Holdings, Incident
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult
 

@@ -19,7 +19,7 @@ from kuayu_conformance.checks.resilience.shards import (
     questions,
 )
 from kuayu_conformance.findings import Claim
-from kuayu_conformance.testbed.transfers.shard_simulation import MILD
+from kuayu_conformance.testbed.shards import MILD
 from kuayu_schemas import schema
 
 GIGA = 1e9

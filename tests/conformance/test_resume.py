@@ -24,13 +24,11 @@ from mutants.serve import PUBLISHED
 from kuayu_conformance.check import Check
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run import runner
-from kuayu_conformance.run.agreement import CannotResume, Contradiction
 from kuayu_conformance.run.judgement import Results
 from kuayu_conformance.run.live import TargetGone
-from kuayu_conformance.run.resumption import ResumedRun
+from kuayu_conformance.run.resumption import CannotResume, Contradiction, ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
-from kuayu_conformance.run.transcript_writer import TranscriptWriter
-from kuayu_conformance.transcript import FILE_NAME, Transcript
+from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptWriter
 from kuayu_schemas.models import Verdict
 
 WRITING, DECIDING, BEHIND = "COM-012", "SCH-020", "RES-015"

@@ -17,7 +17,7 @@ from kuayu_conformance.checks.scheduling.explanations import TURNED, WEIGHTS, Pr
 from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE, Decision, Series
 from kuayu_conformance.checks.scheduling.pareto import Ends, Instance, LimitedFront, Solution
 from kuayu_conformance.checks.scheduling.shares import OPERATOR, OWN, PlanOutcome, Window
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, Requirement, RequirementResult, Verdict
 

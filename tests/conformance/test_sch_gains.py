@@ -18,7 +18,7 @@ from kuayu_conformance.checks.scheduling.gains import (
 )
 from kuayu_conformance.checks.scheduling.scores import Score, Window
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay

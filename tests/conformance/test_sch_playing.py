@@ -24,8 +24,8 @@ from kuayu_conformance.checks.scheduling.cells import FULL, QUICK, Plan, assignm
 from kuayu_conformance.checks.scheduling.scores import GIVEN_UP, Score
 from kuayu_conformance.episode import Episode, Request, Settings
 from kuayu_conformance.kept_scores import KeptScores
+from kuayu_conformance.run.live import TakenUp
 from kuayu_conformance.run.replay import ReplaySource
-from kuayu_conformance.run.resumed_source import TakenUp
 from kuayu_conformance.testbed.scheduling.engine.view import Policy
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario, Timing
 from kuayu_conformance.testbed.scheduling.windows import Cohort, WindowResult, play_window

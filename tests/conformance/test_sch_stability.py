@@ -8,7 +8,7 @@ from conformance.scheduling_scores import score, windows
 from kuayu_conformance.checks.scheduling.scores import Window
 from kuayu_conformance.checks.scheduling.stability import CHECK, StabilityWindows, judge
 from kuayu_conformance.findings import Claim, Figure
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay
 

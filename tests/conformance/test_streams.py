@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.run.stream_follower import StreamFollower
+from kuayu_conformance.run.live import StreamFollower
 from kuayu_conformance.streams import Comment, Reader, StreamEvent, lines
 
 

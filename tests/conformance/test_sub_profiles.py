@@ -19,9 +19,9 @@ from kuayu_conformance.folder import BADGE, verify, write
 from kuayu_conformance.rendering import badge, page
 from kuayu_conformance.rendering.headline import claimed, headline
 from kuayu_conformance.rendering.view import view_of
-from kuayu_conformance.run.agreement import Contradiction, agreed
+from kuayu_conformance.run.resumption import Contradiction, agreed
 from kuayu_conformance.run.runner import Options, Progress, Run
-from kuayu_conformance.submission_check import check
+from kuayu_conformance.submissions import check
 from kuayu_conformance.transcript import Transcript
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Verdict

@@ -17,8 +17,7 @@ from conformance.test_claims import constant
 
 from kuayu_conformance.folder import write
 from kuayu_conformance.run.runner import Options, Progress, Run
-from kuayu_conformance.submission_check import check, not_judged_again
-from kuayu_conformance.submissions import run_command, slug_of
+from kuayu_conformance.submissions import check, not_judged_again, run_command, slug_of
 from kuayu_conformance.transcript import Transcript
 from kuayu_schemas import registers, schema
 from kuayu_schemas.models import ConformanceReport

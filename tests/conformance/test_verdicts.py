@@ -4,8 +4,7 @@ import pytest
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.findings import Claim, Figure, Finding
-from kuayu_conformance.run.judgement import exit_code
-from kuayu_conformance.run.verdicts import conclude, without_verdict
+from kuayu_conformance.run.judgement import conclude, exit_code, without_verdict
 from kuayu_schemas import registers
 from kuayu_schemas.models import Modal, Replay, Requirement, RequirementResult, Verdict
 

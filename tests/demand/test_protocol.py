@@ -79,4 +79,4 @@ def test_sources_of_the_outer_loop_are_whole_and_no_part_of_the_inner_one(tmp_pa
     assert not set(added.sources) & set(known_corpus(tmp_path).sources)
     assert {run.source for run in added.runs} == set(added.sources)
     assert sum(run.kind == "moe" for run in added.runs) >= 10
-    assert all(source.origin and source.habits for source in added.sources.values())
+    assert all(source.origin and source.conventions for source in added.sources.values())

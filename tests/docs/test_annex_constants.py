@@ -10,24 +10,19 @@ from pathlib import Path
 import pytest
 
 from kuayu_conformance.checks.forecast import accuracy, curve_phases
-from kuayu_conformance.checks.resilience import adjustment_gain, failover, shards
+from kuayu_conformance.checks.resilience import adjustment_gain, failover
 from kuayu_conformance.checks.resilience import collectives as collectives_check
-from kuayu_conformance.testbed import right_sizing, sparse
-from kuayu_conformance.testbed.adjustment import law
+from kuayu_conformance.checks.resilience import shards as shards_check
+from kuayu_conformance.testbed import collectives, curves, heartbeats, right_sizing, shards, sparse
 from kuayu_conformance.testbed.adjustment import world as adjustment
 from kuayu_conformance.testbed.adjustment.run import ASKED_S
-from kuayu_conformance.testbed.curves import generated
-from kuayu_conformance.testbed.demand import trainings
 from kuayu_conformance.testbed.demand import world as demand
-from kuayu_conformance.testbed.heartbeats import fault_plan
-from kuayu_conformance.testbed.heartbeats import values as heartbeats
 from kuayu_conformance.testbed.recovery import world as recovery
 from kuayu_conformance.testbed.scheduling import workload
 from kuayu_conformance.testbed.scheduling.topology import EASTERN, LEASED, MIX, PLACES, SHEETS
 from kuayu_conformance.testbed.scheduling.workload.traces import LEVELS, NEAR
 from kuayu_conformance.testbed.telemetry import fault_plan as telemetry_plan
-from kuayu_conformance.testbed.telemetry import values as telemetry
-from kuayu_conformance.testbed.transfers import collectives, shard_policies, shard_simulation
+from kuayu_conformance.testbed.telemetry import population as telemetry
 
 TEXT = Path(__file__).parents[2] / "spec/text"
 
@@ -48,7 +43,7 @@ def span(pair: tuple[float, float], by: float = 1.0) -> str:
     return f"{pair[0] / by:g} to {pair[1] / by:g}"
 
 
-KINDS_OF_DOMAIN = trainings.KINDS
+KINDS_OF_DOMAIN = demand.KINDS
 QUICK, FULL = heartbeats.QUICK, heartbeats.FULL
 
 SENTENCES = {
@@ -100,19 +95,19 @@ SENTENCES = {
     "forecast sizes": f"Level quick has {accuracy.QUICK.worlds} worlds of {accuracy.QUICK.days} days with "
     f"{accuracy.QUICK.origins} instants, level full {accuracy.FULL.worlds} of {accuracy.FULL.days} days with "
     f"{accuracy.FULL.origins}. Jobs come from {demand.WARM / 86_400:g} days before on",
-    "misjudged": f"off together by {trainings.MISJUDGED:g}",
-    "restarts": f"with restarts of {span(trainings.RESTART, 60)} min",
-    "given up": f"{100 * trainings.GIVEN_UP:g} % are given up",
-    "announced": f"{100 * trainings.ANNOUNCED:g} % of the trainings are announced, {span(trainings.AHEAD, 3600)} h "
+    "misjudged": f"off together by {demand.MISJUDGED:g}",
+    "restarts": f"with restarts of {span(demand.RESTART, 60)} min",
+    "given up": f"{100 * demand.GIVEN_UP:g} % are given up",
+    "announced": f"{100 * demand.ANNOUNCED:g} % of the trainings are announced, {span(demand.ANNOUNCED_AHEAD, 3600)} h "
     f"before; they "
-    f"come with a deviation of {trainings.PUNCTUAL:g} s, and {100 * trainings.WITHDRAWN:g} % of them never",
+    f"come with a deviation of {demand.PUNCTUAL:g} s, and {100 * demand.WITHDRAWN:g} % of them never",
     "events": f"for {span(demand.LASTS, 3600)} h and 5 to 12 % of the devices; {100 * demand.COMES:g} % of "
     f"the campaigns",
     "curves": f"Level quick has {curve_phases.QUICK.curves} curves with {curve_phases.QUICK.spread} steps each, "
     f"level full "
     f"{curve_phases.FULL.curves} with {curve_phases.FULL.spread}",
-    "steps of curves": f"for {span(generated._STEPS)} steps".replace("1e+06", "1 000 000"),
-    "law of curves": f"an exponent of {span(generated._EXPONENT)} and one break of sharpness {generated._SHARPNESS:g}",
+    "steps of curves": f"for {span(curves._STEPS)} steps".replace("1e+06", "1 000 000"),
+    "law of curves": f"an exponent of {span(curves._EXPONENT)} and one break of sharpness {curves._SHARPNESS:g}",
     "cluster": f"has {right_sizing.CAPACITY[0]:g} devices, {right_sizing.CAPACITY[1]:g} cores and "
     f"{right_sizing.CAPACITY[2]:g} GB. Tasks arrive "
     f"for {right_sizing.WINDOW / 3600:g} h by a Poisson process of {right_sizing.RATE:g} an hour",
@@ -122,16 +117,15 @@ SENTENCES = {
     "need": f"Need is {right_sizing.BURST:g} times use",
     "over-request": f"{right_sizing.OVER_REQUEST:g} times the need is asked for",
     "task noise": f"a noise of {right_sizing.NOISE:g}",
-    "shards": f"Steps take {shard_simulation.STEP_S:g} s; a window has 600 s of steps at level quick and "
-    f"{shard_simulation.WINDOW_S} s at level full, after {shard_simulation.HISTORY_S} s that were measured every "
-    f"{shard_simulation.INTERVAL_S} s with a deviation of {shard_simulation.NOISE:g}, and {shard_simulation.LEAD_S} s",
-    "latencies": f"a request {span(shard_simulation.LATENCIES_S)} s",
-    "local": f"{100 * shard_simulation.LOCAL:g} % of the steps have local data. The others need "
-    f"{span(shard_simulation.LOADS)} of",
-    "rooms": f"room for {listed(shard_simulation.ROOMS, 'or')} steps",
-    "asked": f"every {shard_simulation.AGAIN_S:g} s for {shard_policies.HORIZON_S:g} s ahead. Level quick has "
-    f"{shards.QUICK.windows[shard_simulation.MILD]} windows and level full "
-    f"{shards.FULL.windows[shard_simulation.MILD]}",
+    "shards": f"Steps take {shards.STEP_S:g} s; a window has 600 s of steps at level quick and "
+    f"{shards.WINDOW_S} s at level full, after {shards.HISTORY_S} s that were measured every "
+    f"{shards.INTERVAL_S} s with a deviation of {shards.NOISE:g}, and {shards.LEAD_S} s",
+    "latencies": f"a request {span(shards.LATENCIES_S)} s",
+    "local": f"{100 * shards.LOCAL:g} % of the steps have local data. The others need {span(shards.LOADS)} of",
+    "rooms": f"room for {listed(shards.ROOMS, 'or')} steps",
+    "asked": f"every {shards.AGAIN_S:g} s for {shards.HORIZON_S:g} s ahead. Level quick has "
+    f"{shards_check.QUICK.windows[shards.MILD]} windows and level full "
+    f"{shards_check.FULL.windows[shards.MILD]}",
     "collectives": f"a window of {collectives.COUNT} min at level full and {collectives.COUNT // 2} min at "
     f"level quick, after {collectives.PAST} min that were measured with a deviation of "
     f"{collectives.NOISE:g}; "
@@ -141,7 +135,7 @@ SENTENCES = {
     "recovery": f"have {recovery.JOBS[0]} to {recovery.JOBS[-1]} jobs of 1 to 6 replicas with 1 to 4 nodes each, and "
     f"{span(recovery.FREE)} free nodes, in a tenth of the cases {span(recovery.SCARCE)}. States have "
     f"{span(recovery.STATES, 1e9)} GB, stores {span(recovery.STORES, 1e9)} Gbit/s, a replica "
-    f"{span(recovery.NODES, 1e9)} Gbit/s; starting takes {span(recovery.STARTS_S)} s, regrouping "
+    f"{span(recovery.REPLICA_BANDWIDTHS, 1e9)} Gbit/s; starting takes {span(recovery.STARTS_S)} s, regrouping "
     f"{span(recovery.REGROUPS_S)} s, a checkpoint {span(recovery.PAUSES_S)} s, repair {span(recovery.REPAIRS_S)} s. "
     f"Leases are {span(recovery.LEASES_S)} s",
     "recovery links": f"{span(recovery.LEVELS, 1e9)} Gbit/s, ±30 % as above, and {span(recovery.LATENCIES_S, 1e-3)} ms",
@@ -168,14 +162,15 @@ SENTENCES = {
     f"{adjustment.NOISE:g} and a spike every {adjustment.SPIKES_APART_S:g} s of {adjustment.LOAD_SPIKE:g} times "
     f"a load or "
     f"{adjustment.LATENCY_SPIKE:g} times a latency",
-    "changes": f"The service is asked every {ASKED_S:g} s. A change is {law.LOAD_CHANGED:g} of a load or "
-    f"{law.LATENCY_CHANGED:g} of a latency, and below {law.LOAD_CALM:g} or {law.LATENCY_CALM:g} it is calm",
+    "changes": f"The service is asked every {ASKED_S:g} s. A change is {adjustment.LOAD_CHANGED:g} of a load or "
+    f"{adjustment.LATENCY_CHANGED:g} of a latency, and below {adjustment.LOAD_CALM:g} or "
+    f"{adjustment.LATENCY_CALM:g} it is calm",
     "adjustment windows": f"Level quick has {adjustment_gain.QUICK} windows, level full {adjustment_gain.FULL}",
     "heartbeats": f"Five domains have {QUICK.nodes} nodes each, of {heartbeats.DEVICES} devices, with a heartbeat "
-    f"every {heartbeats.PERIOD:g} s, which come in batches every {heartbeats.TURN:g} s",
-    "silent": f"silent for more than {heartbeats.MOST_TURNS} batches",
-    "racks": f"racks of {fault_plan.RACK_NODES} nodes die",
-    "recovers": f"Between two faults of a node {fault_plan.RECOVERY:g} s pass",
+    f"every {heartbeats.PERIOD:g} s, which come in batches every {heartbeats.SLOT:g} s",
+    "silent": f"silent for more than {heartbeats.MAX_SILENT_SLOTS} batches",
+    "racks": f"racks of {heartbeats.RACK_NODES} nodes die",
+    "recovers": f"Between two faults of a node {heartbeats.RECOVERY:g} s pass",
     "told in time": f"not told within {heartbeats.TOLD:g} s is lost. After {QUICK.warm_up:g} s of warm-up level "
     f"quick has "
     f"{QUICK.incidents} incidents in {QUICK.seconds:g} s, level full {FULL.incidents} in {FULL.seconds:g} s; "
@@ -221,5 +216,5 @@ def test_the_annex_leases_lines_and_names_places(annex: str) -> None:
 
 def test_stepping_lasts_as_long_as_the_annex_says(annex: str) -> None:
     """Hangs and stragglers of jobs."""
-    assert f"for {span(fault_plan._LASTS)} s" in annex
-    assert f"between two of a job {span(fault_plan._REST)} s" in annex
+    assert f"for {span(heartbeats._LASTS)} s" in annex
+    assert f"between two of a job {span(heartbeats._FAULT_REST)} s" in annex

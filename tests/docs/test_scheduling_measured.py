@@ -13,7 +13,7 @@ from docs.published import report_on, results
 from kuayu_conformance.checks.scheduling.cells import Plan, plan
 from kuayu_conformance.checks.scheduling.gains import CHECK, GainWindows, judge
 from kuayu_conformance.checks.scheduling.scores import Score
-from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.run.judgement import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, PlotKind, Replay, RequirementResult, RunLevel, Verdict
 

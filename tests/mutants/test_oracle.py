@@ -13,8 +13,7 @@ from typing_extensions import override
 
 import kuayu_schemas
 from kuayu_conformance import corpora
-from kuayu_conformance.holdout.disguise import Disguise
-from kuayu_conformance.holdout.folds import Fold, arrivals, folds
+from kuayu_conformance.holdout import Disguise, Fold, arrivals, folds
 from mutants import MUTANTS
 from mutants.declaration import Mutant
 from mutants.estimates import IndicesAreTenAndAHalfPercentTooHigh

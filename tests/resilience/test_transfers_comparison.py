@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kuayu_conformance.testbed.transfers.shard_policies import ON_DEMAND, ONE_AHEAD, Static
-from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, RATIOS, Run, draw
+from kuayu_conformance.testbed.shards import FAMILIES, ON_DEMAND, ONE_AHEAD, RATIOS, Run, Static, draw
 from kuayu_training.resilience import shards
 from kuayu_training.resilience.shards import InOrder, planned
 from kuayu_training.resilience.shards_measured import ratios

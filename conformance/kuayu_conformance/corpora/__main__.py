@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from kuayu_conformance.corpora.conversion import shipped_files
+from kuayu_conformance.corpora.sources import shipped_files
 from kuayu_conformance.corpora.table import Table
 
 

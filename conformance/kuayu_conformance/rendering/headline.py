@@ -1,23 +1,38 @@
-"""The verdict of a whole run in words."""
+"""The verdict of a whole run: in words, as a badge, and what is said of where the run comes from.
+
+1. **Provenance.** Who chose the nonce, and where a run was broken off; nothing is said of runs that say nothing of it.
+2. **Badge.** One line of the verdict as a small picture. It names what is claimed: profiles, and of those that are not
+   claimed whole the sub-profiles. Where nothing is claimed there is none.
+"""
+
+from html import escape
 
 from kuayu_conformance.answers import shorten
-from kuayu_conformance.claims import Claim, Outcome, claims, is_diagnosis
+from kuayu_conformance.claims import Claim, Outcome, claimed_profiles, claims, is_diagnosis, results_of
 from kuayu_conformance.rendering.view import View
-from kuayu_conformance.rendering.words import EXCLUDED, UNTESTED, Words
+from kuayu_conformance.rendering.words import EXCLUDED, ORIGINS, UNTESTED, Words, named, visible
+from kuayu_schemas.models import ConformanceReport, Verdict
 
-_LONGEST_NAME = 60
-_LONGEST_NAMES = 200
+_KEY_CHARACTERS, _NAME_CHARACTERS, _NAMES_CHARACTERS = 16, 60, 200
+"""Characters of a key's identifier, of a name and of several names that are shown."""
 _MET, _FAILED, _UNDECIDED = 0, 1, 2
-
 NOTHING_CLAIMED = "none"
 """Tone of a run from which nothing follows but what it found, in place of that of a verdict."""
+
+_HEIGHT = 20
+_PADDING = 7
+_LABEL_COLOUR = "#3a3f45"
+_COLOURS = {0: "#17706b", 1: "#b8321f", 2: "#8a5c00"}
+_SUITE_FAILED = "#6b4a9c"
+_WIDE = frozenset("MWmw@%—…")
+_SLIM = frozenset("iIjlt.,:;|'/()[] 1")
 
 
 def implementation(view: View) -> Words:
     """What was tested, by the name that it gives itself."""
     if view.report.declaration is None:
         return Words("The target", "被测实现")
-    name = shorten(view.report.declaration.implementation.name, _LONGEST_NAME)
+    name = shorten(view.report.declaration.implementation.name, _NAME_CHARACTERS)
     return Words(name, name)
 
 
@@ -158,11 +173,11 @@ def coverage(view: View) -> Words:
         en += f" This run was limited to a selection of {selection}, so it speaks for nothing else."
         zh += f"本次运行仅选测 {selection} 项，结论不及其余。"
     if excluded := [entry.id for entry in view.in_state(EXCLUDED)]:
-        names = shorten(", ".join(excluded), _LONGEST_NAMES)
+        names = shorten(", ".join(excluded), _NAMES_CHARACTERS)
         en += f" Whoever made the run excluded {len(excluded)} of them ({names}), which were not tested."
         zh += f"运行者从本次运行中排除了 {len(excluded)} 项（{names}），未予测试。"
     if longer:
-        names = shorten(", ".join(longer), _LONGEST_NAMES)
+        names = shorten(", ".join(longer), _NAMES_CHARACTERS)
         en += f" A smoke run has no time for {len(longer)} of them ({names}), which longer runs measure."
         zh += f"冒烟运行不含耗时较长的 {len(longer)} 项（{names}），须以更高级别运行测量。"
     if view.report.called_off:
@@ -183,3 +198,85 @@ def _beside(errors: int) -> Words:
 
 def _all_of(judged: int) -> str:
     return "the one requirement" if judged == 1 else f"all {judged} requirements"
+
+
+def origin(report: ConformanceReport) -> Words | None:
+    """Who chose the nonce, by what key and when; None of a run from before runs said so."""
+    said = report.origin
+    if said is None:
+        return None
+    words = named(ORIGINS, said.kind)
+    en, zh = words.en, words.zh
+    if said.witness:
+        witness = shorten(said.witness, _NAME_CHARACTERS)
+        en, zh = f"{en}; witness {witness}", f"{zh}；见证方 {witness}"
+    if said.key:
+        en, zh = f"{en}; key {said.key[:_KEY_CHARACTERS]}", f"{zh}；密钥 {said.key[:_KEY_CHARACTERS]}"
+    if said.issued_at and said.expires_at:
+        issued, expires = (f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (said.issued_at, said.expires_at))
+        en, zh = f"{en}; issued {issued}, expires {expires}", f"{zh}；签发于 {issued}，有效至 {expires}"
+    return Words(en, zh)
+
+
+def resumed(report: ConformanceReport) -> Words | None:
+    """How often the run was broken off and gone on with; None where it ran through."""
+    if not report.resumptions:
+        return None
+    times = len(report.resumptions)
+    epochs = sum(bool(resumption.across_epochs) for resumption in report.resumptions)
+    en = f"The run was broken off and gone on with {'once' if times == 1 else f'{times} times'}"
+    zh = f"本次运行曾中断并续跑 {times} 次"
+    if epochs:
+        en += f", {'once' if epochs == 1 else f'{epochs} times'} across epochs of the target"
+        zh += f"，其中 {epochs} 次跨越被测实现的纪元"
+    return Words(f"{en}.", f"{zh}。")
+
+
+def badge(report: ConformanceReport) -> str | None:
+    """The report's badge as SVG, such as ``kuayu 0.1 | MET quick: 24/24 pass``; None where nothing is claimed.
+
+    White on each colour has a contrast of at least 4.5 to 1 (WCAG 2.2, 1.4.3).
+    """
+    if not (profiles := claimed_profiles(report)):
+        return None
+    label = visible(f"kuayu {'.'.join(report.spec_version.split('.')[:2])}")
+    message = visible(_badge_message(report, profiles))
+    left, right = _badge_width(label), _badge_width(message)
+    colour = _COLOURS.get(report.exit_code, _SUITE_FAILED)
+    title = escape(f"{label}: {message}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" role="img" '
+        f'aria-label="{title}">\n'
+        f"  <title>{title}</title>\n"
+        f'  <rect width="{left}" height="{_HEIGHT}" fill="{_LABEL_COLOUR}"/>\n'
+        f'  <rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{colour}"/>\n'
+        f'  <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">\n'
+        f"    {_badge_text(label, 0, left)}\n"
+        f"    {_badge_text(message, left, right)}\n"
+        f"  </g>\n"
+        f"</svg>\n"
+    )
+
+
+def _badge_message(report: ConformanceReport, profiles: list[str]) -> str:
+    verdicts = [result.verdict for result in results_of(report, *profiles) if result.required]
+    judged, passed, failed = len(verdicts), verdicts.count(Verdict.pass_), verdicts.count(Verdict.fail)
+    scope = f"{'+'.join(profiles)} {report.run_level}"
+    if report.exit_code not in _COLOURS:
+        return f"{scope}: suite failed"
+    if failed:
+        errors = verdicts.count(Verdict.harness_error)
+        return f"{scope}: {failed}/{judged - errors} fail" + (f", {errors} not judged" if errors else "")
+    undecided = judged - passed
+    return f"{scope}: {passed}/{judged} pass" + (f", {undecided} undecided" if undecided else "")
+
+
+def _badge_text(text: str, start: int, width: int) -> str:
+    inner = width - 2 * _PADDING
+    return f'<text x="{start + _PADDING}" y="14" textLength="{inner}">{escape(text)}</text>'
+
+
+def _badge_width(text: str) -> int:
+    """Width that the text is set to, in pixels, padding included; near to what Verdana needs at 11 px."""
+    natural = sum(10.0 if c in _WIDE or not c.isascii() else 4.3 if c in _SLIM else 7.0 for c in text)
+    return round(natural) + 2 * _PADDING

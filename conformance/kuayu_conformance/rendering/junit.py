@@ -23,8 +23,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.headline import coverage
 from kuayu_conformance.rendering.view import Entry, View, view_of
-from kuayu_conformance.rendering.visible import visible
-from kuayu_conformance.rendering.words import COMPARISONS, EXCLUDED, MEANINGS, UNASKED, UNTESTED
+from kuayu_conformance.rendering.words import COMPARISONS, EXCLUDED, MEANINGS, UNASKED, UNTESTED, visible
 from kuayu_schemas.base import write_instant
 from kuayu_schemas.models import ConformanceReport, Evidence, Profile, RequirementResult
 from kuayu_schemas.registers import requirements, requirements_of, sub_profiles

@@ -14,12 +14,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kuayu_conformance.rendering import words
+from kuayu_conformance.rendering.chart import sentence
 from kuayu_conformance.rendering.figures import count, length_of_time
-from kuayu_conformance.rendering.headline import claimed, coverage, headline, meaning, tone
-from kuayu_conformance.rendering.provenance import origin, resumed
-from kuayu_conformance.rendering.sentence import sentence
+from kuayu_conformance.rendering.headline import claimed, coverage, headline, meaning, origin, resumed, tone
 from kuayu_conformance.rendering.view import view_of
-from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.words import visible
 from kuayu_schemas.models import ConformanceReport
 from kuayu_schemas.registers import requirements
 

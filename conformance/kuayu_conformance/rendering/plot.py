@@ -1,30 +1,150 @@
 """A check's plot drawn: points against the line of equality on logarithmic axes, lines over linear ones, or a graph.
 
-Text stands at per cent of the drawing, so that it keeps its size on any screen; points and lines are in steps of a
-two-thousandth of its width.
+1. **Points.** Whatever cannot be drawn is left out and noted, so that nothing goes unsaid.
+2. **Symbols.** A shape and a colour tell series apart, so that the shape alone is enough. A point is a stroke of next
+   to no length, as thick as the symbol is wide: round ends make a disc, square ones a square, along the diagonal a
+   diamond. So all points of a series are one path, and as strokes do not scale with the drawing (``vector-effect``),
+   symbols keep their size.
+3. **Places.** Text stands at per cent of the drawing, so that it keeps its size on any screen; points and lines are in
+   steps of a two-thousandth of its width.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from kuayu_conformance.rendering.axis import Axis, Tick
+from kuayu_conformance.rendering.chart import Axis, Tick, within_reach
 from kuayu_conformance.rendering.figures import Unit, brief, count
-from kuayu_conformance.rendering.points import Note, Point, gather
-from kuayu_conformance.rendering.symbols import Symbol, symbol
 from kuayu_conformance.rendering.words import Words
-from kuayu_schemas.models import PlotKind, ReportPlot
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot
+
+_COLOURS = 6
+_SHAPES = ("disc", "square", "diamond", "ring", "frame", "lozenge")
+_SLANTED = frozenset({"diamond", "lozenge"})
+_HOLLOW = frozenset({"ring", "frame", "lozenge"})
+
+Point = tuple[float, float]
 
 _WIDTH = 2000
 _HEIGHTS = {PlotKind.agreement: _WIDTH, PlotKind.lines: 1500, PlotKind.graph: _WIDTH}
 _BAND = 0.1  # distance from equality that is shaded, as a share of what was measured
-_ROOM = 1.25  # factor beyond the outermost points on a logarithmic axis
+_OUTER = 1.25  # factor beyond the outermost points on a logarithmic axis
 _HEADROOM = 1.06  # factor beyond the highest point of a line
 _CROWD = 250  # points beyond which symbols are small
-_MOST_MARKED = 60  # points of a line that are marked one by one
+_MAX_MARKED = 60  # points of a line that are marked one by one
 _LINKS = "links"  # series of a graph whose points are ends of lines, two by two
 _MARGIN = 0.03  # of a graph's extent, on each side
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """Shape and colour of a series' points, by the names of their classes in the style sheet.
+
+    Attributes:
+        shape: Name of the shape.
+        colour: Name of the colour.
+    """
+
+    shape: str
+    colour: str
+
+    @property
+    def hollow(self) -> bool:
+        """Whether the shape is drawn twice, the second time in the colour of the paper."""
+        return self.shape in _HOLLOW
+
+    def path(self, places: Iterable[tuple[int, int]]) -> str:
+        """The points at some places of the drawing, as the data of one SVG path."""
+        nib = "l1 1" if self.shape in _SLANTED else "h.1"
+        return "".join(f"M{x} {y}{nib}" for x, y in places)
+
+
+def symbol(number: int) -> Symbol:
+    """The symbol of a series by its number; the first six differ in both, the first 36 in either."""
+    shape = (number + number // _COLOURS) % len(_SHAPES)
+    return Symbol(_SHAPES[shape], f"colour-{number % _COLOURS}")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What was left out, and why; about the series of a label where there is one."""
+
+    words: Words
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PointSeries:
+    """Points by series, none of them empty, and notes about the rest."""
+
+    series: tuple[tuple[str, tuple[Point, ...]], ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """All points."""
+        return tuple(point for _, points in self.series for point in points)
+
+
+def gather(drawing: ReportPlot) -> PointSeries:
+    """Points that can be drawn: series whose coordinates pair up, figures that the axes of this kind can hold."""
+    faults = [fault for series in drawing.series if (fault := _fault(series))]
+    paired = [
+        (series.label, tuple(zip(series.x, series.y, strict=True)))
+        for series in drawing.series
+        if len(series.x) == len(series.y)
+    ]
+    for hindrance, noted in _HINDRANCES[drawing.kind]:
+        left_out = sum(hindrance(point) for _, points in paired for point in points)
+        faults += [Note(noted(left_out))] if left_out else []
+        paired = [(label, tuple(point for point in points if not hindrance(point))) for label, points in paired]
+    return PointSeries(tuple((label, points) for label, points in paired if points), tuple(faults))
+
+
+def _fault(series: PlotSeries) -> Note | None:
+    across, up = len(series.x), len(series.y)
+    if across != up:
+        words = Words(
+            f"left out, with {count(across)} across but {count(up)} up",
+            f"未绘出：横坐标 {count(across)} 个，纵坐标 {count(up)} 个，数目不等",
+        )
+        return Note(words, series.label)
+    return None if across else Note(Words("no points", "没有数据点"), series.label)
+
+
+def _not_positive(point: Point) -> bool:
+    return min(point) <= 0
+
+
+def _out_of_reach(point: Point) -> bool:
+    return not all(map(within_reach, point))
+
+
+def _not_positive_noted(n: int) -> Words:
+    return Words(
+        f"{_points_said(n)} left out: logarithmic axes have no place for nought or less.",
+        f"{count(n)} 个点含零或负值，对数坐标无法表示，未绘出。",
+    )
+
+
+def _out_of_reach_noted(n: int) -> Words:
+    return Words(
+        f"{_points_said(n)} left out: a figure is too large or too small to be drawn.",
+        f"{count(n)} 个点数值过大或过小，无法绘出。",
+    )
+
+
+def _points_said(n: int) -> str:
+    return f"{count(n)} point{'' if n == 1 else 's'}"
+
+
+_SIZE = (_out_of_reach, _out_of_reach_noted)
+_HINDRANCES: dict[PlotKind, tuple[tuple[Callable[[Point], bool], Callable[[int], Words]], ...]] = {
+    PlotKind.agreement: ((_not_positive, _not_positive_noted), _SIZE),
+    PlotKind.lines: (_SIZE,),
+    PlotKind.graph: (_SIZE,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +188,14 @@ class Field:
     def of_ratios(cls, points: Sequence[Point]) -> Self:
         """The same logarithmic axis twice."""
         figures = [figure for point in points for figure in point]
-        axis = Axis(min(figures) / _ROOM, max(figures) * _ROOM, logarithmic=True, unit=Unit("1"))
+        axis = Axis(min(figures) / _OUTER, max(figures) * _OUTER, logarithmic=True, unit=Unit("1"))
         return cls(axis, axis, _HEIGHTS[PlotKind.agreement])
 
     @classmethod
-    def from_nought(cls, points: Sequence[Point]) -> Self:
+    def from_zero(cls, points: Sequence[Point]) -> Self:
         """Linear axes that hold zero."""
         across, up = zip(*points, strict=True)
-        return cls(_from_nought(across), _from_nought(up, _HEADROOM), _HEIGHTS[PlotKind.lines])
+        return cls(_from_zero(across), _from_zero(up, _HEADROOM), _HEIGHTS[PlotKind.lines])
 
     @classmethod
     def of_graph(cls, points: Sequence[Point]) -> Self:
@@ -185,7 +305,7 @@ def _scatter(field: Field, look: Symbol, label: str, points: Sequence[Point]) ->
 def _line(field: Field, look: Symbol, label: str, points: Sequence[Point]) -> Series:
     """A line through points, which are marked where they are few."""
     places = [field.place(point) for point in points]
-    dots = look.path(places) if len(points) <= _MOST_MARKED else ""
+    dots = look.path(places) if len(points) <= _MAX_MARKED else ""
     line = "M" + "L".join(f"{x} {y}" for x, y in places)
     first, last = ([brief(figure) for figure in point] for point in (points[0], points[-1]))
     said = Words(
@@ -205,7 +325,7 @@ def _vertices(field: Field, look: Symbol, label: str, points: Sequence[Point]) -
     return Series(label, look, len(pairs), "", line, Words(f"{count(len(pairs))} lines", f"{count(len(pairs))} 条连线"))
 
 
-def _from_nought(figures: Sequence[float], headroom: float = 1.0) -> Axis:
+def _from_zero(figures: Sequence[float], headroom: float = 1.0) -> Axis:
     shown = [0.0, *figures]
     low, high = min(shown), max(shown) * headroom
     whole = all(figure.is_integer() for figure in shown)
@@ -214,7 +334,7 @@ def _from_nought(figures: Sequence[float], headroom: float = 1.0) -> Axis:
 
 _FIELDS = {
     PlotKind.agreement: Field.of_ratios,
-    PlotKind.lines: Field.from_nought,
+    PlotKind.lines: Field.from_zero,
     PlotKind.graph: Field.of_graph,
 }
 _DRAWN = {PlotKind.agreement: _scatter, PlotKind.lines: _line, PlotKind.graph: _vertices}

@@ -8,8 +8,7 @@ from rich.text import Text
 from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.headline import claimed, headline
 from kuayu_conformance.rendering.view import Entry, view_of
-from kuayu_conformance.rendering.visible import visible
-from kuayu_conformance.rendering.words import EXCLUDED, STATES, UNASKED, UNTESTED, Language, Words
+from kuayu_conformance.rendering.words import EXCLUDED, STATES, UNASKED, UNTESTED, Language, Words, visible
 from kuayu_schemas.models import ConformanceReport, Evidence, RequirementResult, Threshold
 from kuayu_schemas.registers import requirements
 

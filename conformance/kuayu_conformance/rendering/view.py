@@ -1,25 +1,121 @@
-"""The report laid beside the register: what every rendering starts from."""
+"""The report laid beside the register: what every rendering starts from.
 
+1. **Tables** of checks are laid out: every row as long as the longest, columns of figures told from columns of words.
+2. **Reasons.** A report keeps a reason as it was judged, with figures as they are computed, since whoever judges again
+   has to come to the same bytes: ``0.35 1 against at_least 0.4``. Here the figures in it are written as the tables
+   write them: ``35 % against at least 40 %``. The unit ``1`` of UCUM says that a figure has no dimension, and is never
+   printed.
+"""
+
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isfinite
 
 from kuayu_conformance.claims import EXCLUDED_BECAUSE, LEFT_TO_LONGER_RUNS
-from kuayu_conformance.rendering.chart import Chart, chart
+from kuayu_conformance.rendering.chart import Chart, chart, figure_unit
+from kuayu_conformance.rendering.figures import Unit, unit_of
 from kuayu_conformance.rendering.plot import Plot, plots
-from kuayu_conformance.rendering.reasons import reason_of
-from kuayu_conformance.rendering.table import Table, table
 from kuayu_conformance.rendering.words import (
+    COMPARISONS,
     EXCLUDED,
     STATES,
     UNASKED,
     UNTESTED,
     Words,
 )
-from kuayu_schemas.models import ConformanceReport, Requirement, RequirementRegister, RequirementResult
+from kuayu_schemas.models import (
+    ConformanceReport,
+    ReportTable,
+    Requirement,
+    RequirementRegister,
+    RequirementResult,
+    Threshold,
+)
 from kuayu_schemas.registers import withdrawn
+
+_FIGURE = re.compile(r"(?=.*\d)[\d\s.,+\-−–±~≈<>≤≥%‰/…×·^()\[\]eE⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")  # no letters but those of an exponent
+_BLANK = frozenset({"", "-", "–", "—", "n/a"})
+
+_NUMBER = r"-?(?:\d\S*|inf)"
+_COMPARED = re.compile(
+    rf"(?:(?P<other>other )?bound (?P<bound>{_NUMBER}) does not: )?"
+    rf"(?P<estimate>{_NUMBER}) \S+ against (?P<side>{'|'.join(COMPARISONS)}) (?P<limit>{_NUMBER})"
+)
+"""How a judgement words a figure that does not pass (:mod:`kuayu_conformance.run.judgement`)."""
 
 _JUDGED = frozenset({"pass", "fail", "inconclusive", "harness-error"})
 _ASIDE = frozenset({"not-applicable", "not-supported"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell; ``figure`` where its column holds figures, which stand flush right."""
+
+    text: str
+    figure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is shown: heading and rows are of one length."""
+
+    title: str
+    head: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def table(shown: ReportTable) -> Table:
+    """Lay out a table; rows that are too short are filled, and what is too long keeps its cells under no heading."""
+    width = max([len(shown.columns), *(len(row.cells) for row in shown.rows)])
+    head, *rows = [cells + [""] * (width - len(cells)) for cells in (shown.columns, *(row.cells for row in shown.rows))]
+    figures = [_holds_figures([row[column] for row in rows]) for column in range(width)]
+    return Table(shown.title, _cells(head, figures), tuple(_cells(row, figures) for row in rows))
+
+
+def _cells(texts: list[str], figures: list[bool]) -> tuple[Cell, ...]:
+    return tuple(Cell(text, figure) for text, figure in zip(texts, figures, strict=True))
+
+
+def _holds_figures(column: list[str]) -> bool:
+    said = [text for text in map(str.strip, column) if text not in _BLANK]
+    return bool(said) and all(map(_FIGURE.fullmatch, said))
+
+
+def reason_of(result: RequirementResult) -> str | None:
+    """Why a result is what it is; None where it does not say."""
+    threshold = result.threshold
+    if not result.reason or threshold is None:
+        return result.reason
+    return _COMPARED.sub(lambda match: _worded(match, result, threshold), result.reason)
+
+
+def _worded(match: re.Match[str], result: RequirementResult, threshold: Threshold) -> str:
+    """The same comparison, in the unit that the figure is shown in elsewhere."""
+    figures = {name: match[name] for name in ("bound", "estimate", "limit") if match[name]}
+    try:
+        values = {name: float(figure) for name, figure in figures.items()}
+    except ValueError:  # no judgement of ours
+        return match[0]
+    if result.estimate is not None:  # what is compared is written with six digits, and the report has them all
+        values |= {"estimate": result.estimate, "limit": threshold.value}
+        if "bound" in values and not match["other"] and result.bound is not None:
+            values["bound"] = result.bound
+    finite = [value for value in values.values() if isfinite(value)]
+    unit = unit_of(threshold.unit, finite) if result.estimate is None else figure_unit(result)
+    shown = {name: _shown(unit, value, finite) for name, value in values.items()}
+    compared = f"{shown['estimate']} against {COMPARISONS[match['side']].en} {shown['limit']}"
+    return f"{match['other'] or ''}bound {shown['bound']} does not: {compared}" if "bound" in shown else compared
+
+
+def _shown(unit: Unit, value: float, others: list[float]) -> str:
+    return unit.text(value, apart_from=others) if isfinite(value) else f"{value:g}"
+
+
+def limit_of(threshold: Threshold, *others: Threshold | None) -> str:
+    """A threshold in words, such as ``at least 40 %``, in a unit that suits ``others`` too."""
+    unit = unit_of(threshold.unit, [threshold.value, *(other.value for other in others if other)])
+    return f"{COMPARISONS[threshold.comparison].en} {unit.text(threshold.value)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,21 @@
-"""Phrases in both languages that more than one rendering needs."""
+"""Text of all renderings: phrases in both languages, and text of others that cannot pretend.
 
+A report quotes the target, and the target may be hostile: terminal escapes, characters that XML forbids, and marks
+that turn the direction of reading (Unicode UAX #9) would let it forge what a reader sees. So :func:`visible` spells out
+what has no shape of its own.
+"""
+
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 Language = Literal["en", "zh"]
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls, except tab and line feed
+    "\u00ad\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"  # no width, or directing
+    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"  # no characters at all
+    "\U000e0000-\U000e007f]"  # tags
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +107,8 @@ ORIGINS = {
 def named(phrases: dict[str, Words], key: str) -> Words:
     """The phrase of a key; a key that this version does not know stands for itself."""
     return phrases.get(key, Words(key, key))
+
+
+def visible(text: str) -> str:
+    """Text with every character shown that would act instead of being seen; tabs and line feeds stay."""
+    return _INVISIBLE.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)

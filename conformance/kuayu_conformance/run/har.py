@@ -4,7 +4,7 @@ The form is HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/). The file 
 is written behind each entry, and written over by the next. So nothing is lost when a run is called off or killed, and
 nothing is kept in memory. Bodies stand in it as they went over the network; those that are not UTF-8 are base64, which
 HAR has a member for in answers only, so that a comment says so of requests. Of the time of an exchange no more is known
-than the whole, which is given as time waited. Credentials have been taken out of headers (:mod:`.listening`).
+than the whole, which is given as time waited. Credentials have been taken out of headers (:func:`.live.tell`).
 """
 
 import base64
@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import kuayu_conformance
 from kuayu_conformance.episode import instant
-from kuayu_conformance.run.listener import Exchange, Headers
+from kuayu_conformance.run.live import Exchange, Headers
 
 _CREATOR = {"name": "kuayu conformance", "version": kuayu_conformance.__version__}
 _HEAD = b'{"log":{"version":"1.2","creator":'

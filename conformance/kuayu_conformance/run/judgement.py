@@ -1,4 +1,7 @@
-"""From a transcript to a report. A run and its re-judgement go through here alike."""
+"""From a transcript to a report, and from findings to a verdict. A run and its re-judgement go through here alike.
+
+Thresholds come from the register and from nowhere else.
+"""
 
 import gc
 import json
@@ -8,52 +11,187 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kuayu_conformance import corpora
-from kuayu_conformance.answers import Answer
+from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.check import Check, Exchanges, RunCheck
 from kuayu_conformance.claims import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.episode import Episode, FellBehind, NotTestable, SetUpFailure
-from kuayu_conformance.extras import command, lacking
-from kuayu_conformance.findings import Claim, Finding
+from kuayu_conformance.findings import Claim, Figure, Finding, reaches
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.origin import origin_of
-from kuayu_conformance.run import originals
 from kuayu_conformance.run.machine import MachineLoad
-from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, extra_of, testable
+from kuayu_conformance.run.plan import (
+    ORIGINALS,
+    PREAMBLE,
+    Plan,
+    blank_settings,
+    check_of,
+    extra_of,
+    install_command,
+    lacking,
+    originals_named,
+    testable,
+)
 from kuayu_conformance.run.replay import ReplaySource
-from kuayu_conformance.run.verdicts import conclude, without_verdict
+from kuayu_conformance.statistics import rounded
 from kuayu_conformance.transcript import Event, Transcript, TranscriptError
 from kuayu_schemas.models import (
     ConformanceReport,
     DataTable,
     Environment,
+    Evidence,
+    Modal,
+    Part,
     Profile,
     Replay,
     Requirement,
     RequirementResult,
     Resumption,
     Summary,
+    Threshold,
     Verdict,
 )
 
-Results = dict[str, RequirementResult]
+MOST_EVIDENCE = 8
+"""Pieces of evidence kept for one requirement; more would hide the first."""
+NOTHING_TO_JUDGE = "nothing that could be judged was answered"
+"""Why a requirement is not met of which a check that did its part has found nothing."""
 
+Results = dict[str, RequirementResult]
 WHOLE_RUN = "whole run"
 """What stands for an episode in evidence that is gathered from all of them."""
-
 EXIT_PASS, EXIT_FAIL, EXIT_OPEN, EXIT_HARNESS = 0, 1, 2, 3
-
 SAYS_NO_LESS = frozenset({Verdict.pass_, Verdict.harness_error})
 """Verdicts that a busy machine takes nothing from: a pass was reached in spite of it, a fault of the suite is one."""
-
 EXCUSE = ", so that delays may be those of the machine"
 ROOM = "with the target on another machine, or both on one with more processors"
 NOT_REACHED = "the run ended before this check did: "
 ASK_MORE = "select other requirements beside it: every answer to what their checks ask is looked at"
 GO_ON = "with --resume a run that was called off is gone on with"
+
+
+def without_verdict(
+    requirement: Requirement, verdict: Verdict, reason: str, hint: str = "", *, duration: float | None = None
+) -> RequirementResult:
+    """Result of a requirement on which nothing was found, and why."""
+    applies = verdict not in {Verdict.not_applicable, Verdict.not_supported}
+    return RequirementResult(
+        requirement=requirement.id,
+        verdict=verdict,
+        required=applies and requirement.modal is Modal.shall,
+        reason=shorten(reason, 2000),
+        hint=hint or None,
+        threshold=requirement.threshold,
+        aim=requirement.aim,
+        parts=[],
+        evidence=[],
+        duration=duration,
+    )
+
+
+def conclude(
+    requirement: Requirement,
+    findings: Sequence[Finding],
+    episode: str,
+    replay: Replay,
+    duration: float | None,
+    last: Answer | None = None,
+) -> RequirementResult:
+    """Verdict on one requirement from all that was found about it.
+
+    A claim that is not met fails the requirement. A figure passes when its bound lies on the right side of the
+    threshold, fails when the estimate itself does not, nor its other bound where it has one, and is inconclusive in
+    between.
+
+    Where nothing was found although the target was asked (``last`` is its last answer), the target has answered nothing
+    that could be judged, and fails. A check that has asked nothing is at fault itself.
+    """
+    if not findings and last is not None:
+        findings = [Claim(requirement.id, "an answer that this requirement can be judged by", False, last.brief, last)]
+        result = conclude(requirement, findings, episode, replay, duration)
+        return result.model_copy(update={"reason": NOTHING_TO_JUDGE})
+    claims = [finding for finding in findings if isinstance(finding, Claim)]
+    figures = [finding for finding in findings if isinstance(finding, Figure)]
+    if not findings:
+        nothing = "the check asked nothing and found nothing about this requirement"
+        return without_verdict(requirement, Verdict.harness_error, nothing, duration=duration)
+    unmet = [claim for claim in claims if not claim.met]
+    verdict = Verdict.fail if unmet else Verdict.pass_
+    reason = f"{len(unmet)} of {len(claims)} expectations were not met" if unmet else None
+    result = RequirementResult(
+        requirement=requirement.id,
+        verdict=verdict,
+        required=requirement.modal is Modal.shall,
+        threshold=requirement.threshold,
+        aim=requirement.aim,
+        n=len(claims),
+        replay=replay,
+        parts=[],
+        evidence=[_evidence(claim, episode) for claim in unmet[:MOST_EVIDENCE]],
+        duration=duration,
+        reason=reason,
+    )
+    return _with_figure(result, figures[0], episode) if figures else result
+
+
+def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> RequirementResult:
+    limit = result.threshold or result.aim
+    if limit is None:
+        raise ValueError(f"{result.requirement} has a figure, but neither a threshold nor an aim")
+    estimate, bound = rounded(figure.estimate), rounded(figure.bound)
+    ceiling = estimate if figure.ceiling is None else rounded(figure.ceiling)
+    verdict, reason = result.verdict, result.reason
+    if verdict is Verdict.pass_ and result.threshold:  # what is only aimed at is printed and not judged
+        verdict, reason = _held(estimate, bound, ceiling, result.threshold)
+    return result.model_copy(
+        update={
+            "verdict": verdict,
+            "reason": reason,
+            "estimate": estimate,
+            "bound": bound,
+            "aim_met": reaches(estimate, result.aim) if result.aim else None,
+            "n": figure.n,
+            "unit": limit.unit,
+            "estimator": figure.estimator,
+            "parts": [_part(*part) for part in ((p.label, p.estimate, p.bound, p.n) for p in figure.parts)],
+            "evidence": [*result.evidence, *(_evidence(claim, episode) for claim in figure.misses)][:MOST_EVIDENCE],
+            "tables": list(figure.tables) or None,
+            "plots": list(figure.plots) or None,
+        }
+    )
+
+
+def _held(estimate: float, bound: float, ceiling: float, threshold: Threshold) -> tuple[Verdict, str | None]:
+    """Verdict on a figure, and why it is not a pass."""
+    words = f"{estimate:g} {threshold.unit} against {threshold.comparison.value} {threshold.value:g}"
+    if not (reaches(estimate, threshold) or reaches(ceiling, threshold)):
+        return Verdict.fail, f"the figure misses the threshold: {words}"
+    if not reaches(estimate, threshold):
+        other = f"its other bound {ceiling:g} does not" if isfinite(ceiling) else "but there is too little to tell"
+        return Verdict.inconclusive, f"the figure misses the threshold, {other}: {words}"
+    if not reaches(bound, threshold):
+        return Verdict.inconclusive, f"the figure reaches the threshold, its bound {bound:g} does not: {words}"
+    return Verdict.pass_, None
+
+
+def _part(label: str, estimate: float, bound: float | None, n: int) -> Part:
+    return Part(label=label, estimate=rounded(estimate), bound=None if bound is None else rounded(bound), n=n)
+
+
+def _evidence(claim: Claim, episode: str) -> Evidence:
+    answer = claim.answer
+    return Evidence(
+        episode=(answer and answer.branch) or episode,
+        exchange=answer.exchange if answer else None,
+        expected=shorten(claim.expected, 2000),
+        found=shorten(claim.found, 2000),
+        request=shorten(answer.request, 2000) if answer else None,
+        answer=answer.brief if answer else None,
+    )
 
 
 def read_declaration(episode: Episode) -> Answer:
@@ -84,18 +222,18 @@ def plan_of(
     plan = Plan.from_header(header, declaration, corpora.shipped())
     plan = replace(plan, begun_anew=transcript.begun_anew, score_store=score_store or KeptScores())
     for extra in sorted(lacking() & {check.extra for check in plan.listed()}):
-        raise TranscriptError(f"the run made checks that need the extra {extra}; {command(extra)} installs it")
+        raise TranscriptError(f"the run made checks that need the extra {extra}; {install_command(extra)} installs it")
     checks = list(filter(wanted, plan.checks()))
     if any(check.measurements for check in checks):
         plan = replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
     if any(check.traces for check in checks):
-        plan = replace(plan, traces=originals.named(header["data"], data))
+        plan = replace(plan, traces=originals_named(header["data"], data))
     return plan
 
 
 def _named_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
     for used in header["data"]:
-        if used["name"] in originals.FILES:
+        if used["name"] in ORIGINALS:
             continue
         try:
             table = corpora.load(used["name"], data)
@@ -449,7 +587,7 @@ def _left_out(requirement: Requirement, plan: Plan, target: str) -> RequirementR
         "the register names a check that is not there",
     )
     extra = extra_of(requirement) if verdict is Verdict.not_testable else ""
-    hint = command(extra) if extra else ""
+    hint = install_command(extra) if extra else ""
     if reason == LEFT_TO_LONGER_RUNS:
         hint = f"run kuayu conformance run --target {target} --level quick --requirement {requirement.id} -o DIR"
     return without_verdict(requirement, verdict, reason, hint)

@@ -1,47 +1,240 @@
-"""The network as a source of episodes, everything written to the transcript."""
+"""The network as a source of episodes, everything written to the transcript.
 
+1. **Listeners.** Whoever looks at a run as it happens wants more than the transcript keeps: bodies of requests, which a
+   replay makes again, and all headers. Listeners are told of them, and no transcript holds them. Credentials are masked
+   before: every header that a tenant's credentials consist of, and every other that is known to carry some, on both
+   sides.
+2. **Streams** of server-sent events are followed from threads of their own, so that arrival is timed while others work.
+3. **Resumption.** An episode that is taken up in the middle has what was recorded of it first, then the target.
+"""
+
+import contextlib
 import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import httpx
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Taken, describe
+from kuayu_conformance.checks.kit.requests import DECISIONS
+from kuayu_conformance.episode import PassingOver, Source, Taken, describe
 from kuayu_conformance.exporters.server import ExporterServer
-from kuayu_conformance.run.listener import Listener, tell
-from kuayu_conformance.run.stream_follower import StreamFollower
-from kuayu_conformance.run.transcript_writer import Sink
-from kuayu_conformance.streams import MEDIA_TYPE
-from kuayu_conformance.transcript import Request, pack, pack_request
+from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.streams import MEDIA_TYPE, Comment, Reader, StreamEvent, lines
+from kuayu_conformance.transcript import Event, Request, Sink, TranscriptError, pack, pack_request
+
+MASK = "***"
+"""What stands in place of a credential."""
+SECRET = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
+"""Headers that carry credentials whoever adds them, in lower case."""
+Headers = tuple[tuple[str, str], ...]
+
+LONGEST_BODY = 65_536
+"""Bytes that are kept of an answer that is no stream."""
 
 KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
 """Headers of answers that checks look at; only they are written to the transcript."""
-
 PORTS = {"http": 80, "https": 443}
-
 CLEAN_UP = "clean-up"
 """What stands for an episode where what episodes made is removed; the transcript has nothing of it."""
-
 PAUSE = 0.5
 """Seconds between two attempts to reach a target that may be gone."""
-
 Credentials = Mapping[str, Mapping[str, str]]
 """Headers to add for each tenant: ``own``, ``other``, ``none``."""
-
-
 MAX_SENT_TWICE = 0.01
 """Share of segments sent twice beyond which a path loses so much that its round trip says little of its delays."""
-
 _SEGMENTS_SENT_TWICE, _SEGMENTS_SENT, _LEAST_ROUND_TRIP = 100, 136, 148
 """Offsets of ``tcpi_total_retrans``, ``tcpi_segs_out`` and ``tcpi_min_rtt`` (microseconds) in ``struct tcp_info``."""
-
 _OFFSETS = (_SEGMENTS_SENT_TWICE, _SEGMENTS_SENT, _LEAST_ROUND_TRIP)
+
+ANSWERED_ALIKE = {"GET /v1/conformance", *DECISIONS}
+"""Operations whose answers follow from the request and the version of the target alone, as far as checks look."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One exchange as it went over the network.
+
+    Attributes:
+        episode: Episode that it belongs to.
+        request: What was asked, without credentials.
+        url: Where, without credentials that the target's URL may hold.
+        sent: Headers of the request, credentials masked.
+        answer: What came back; status 0 where nothing did.
+        received: Headers of the answer, credentials masked; none where no answer came.
+        reason: Reason phrase of the answer.
+        http_version: Such as ``HTTP/1.1``; empty where no answer came.
+        is_stream: Whether the body is a stream of events, which is not known when the exchange is told of.
+    """
+
+    episode: str
+    request: Request
+    url: str
+    sent: Headers
+    answer: Answer
+    received: Headers = ()
+    reason: str = ""
+    http_version: str = ""
+    is_stream: bool = False
+
+
+Listener = Callable[[Exchange], None]
+"""Told of each exchange when it is over, from whatever thread made it; must neither raise nor take long."""
+
+
+def tell(
+    listeners: Sequence[Listener],
+    episode: str,
+    request: Request,
+    answer: Answer,
+    client: httpx.Client,
+    credentials: Mapping[str, Mapping[str, str]],
+    response: httpx.Response | None,
+    *,
+    is_stream: bool = False,
+) -> None:
+    """Tell listeners of an exchange; ``response`` is None where no answer came."""
+    if not listeners:
+        return
+    secret = SECRET | {name.lower() for headers in credentials.values() for name in headers}
+    if response is not None:
+        sent = response.request.headers
+    else:
+        sent = httpx.Headers(client.headers)
+        sent.update({**request.headers, **credentials.get(request.tenant, {})})
+    base = client.base_url.copy_with(username=None, password=None, query=None, fragment=None)
+    exchange = Exchange(
+        episode,
+        request,
+        f"{str(base).rstrip('/')}{request.path}",
+        _masked(sent.multi_items(), secret),
+        answer,
+        _masked(response.headers.multi_items(), secret) if response is not None else (),
+        response.reason_phrase if response is not None else "",
+        response.http_version if response is not None else "",
+        is_stream,
+    )
+    for listener in listeners:
+        listener(exchange)
+
+
+def _masked(headers: Iterable[tuple[str, str]], secret: frozenset[str]) -> Headers:
+    return tuple((name, MASK if name.lower() in secret else value) for name, value in headers)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How the request for a stream was answered; status 0 where no answer came."""
+
+    status: int
+    body: bytes
+    failure: str
+    response: httpx.Response | None
+
+
+class StreamFollower:
+    """One stream, live."""
+
+    def __init__(self, client: httpx.Client, path: str, headers: Mapping[str, str]) -> None:
+        """Ask for the stream at once."""
+        self._client = client
+        self._path = path
+        self._headers = dict(headers)
+        self._changed = threading.Condition()
+        self._opening: Opening | None = None
+        self._events: list[StreamEvent] = []
+        self._comments: list[Comment] = []
+        self._ended = False
+        self._thread = threading.Thread(target=self._follow, name=f"stream {path}", daemon=True)
+        self._thread.start()
+
+    def opening(self) -> Opening:
+        """Wait for the answer as long as the client waits for any."""
+        patience = self._client.timeout.read
+        with self._changed:
+            self._changed.wait_for(lambda: self._opening is not None, patience)
+            if self._opening is None:
+                self._opening = Opening(0, b"", f"no answer within {patience} s", None)
+            return self._opening
+
+    def has(self, events: int) -> bool:
+        """Whether so many events wait, or none can come any more."""
+        return self._ended or len(self._events) >= events
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something comes, at most so long."""
+        with self._changed:
+            self._changed.wait(seconds)
+
+    def taken(self) -> Taken:
+        """What has come since the last time."""
+        with self._changed:
+            events, self._events = tuple(self._events), []
+            comments, self._comments = tuple(self._comments), []
+            return Taken(events, comments, self._ended)
+
+    def hang_up(self) -> None:
+        """End the stream from this side and wait for its thread."""
+        response = self._opening.response if self._opening else None
+        if response is not None and not self._ended:
+            network = response.extensions["network_stream"]
+            # The thread waits in a read, and only closing the connection under it wakes it.
+            with contextlib.suppress(OSError):
+                network.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._thread.join(5)
+
+    def _follow(self) -> None:
+        """The thread: silence is no failure of a stream, so that no limit is set on a read; odd text or charset is."""
+        timeout = httpx.Timeout(self._client.timeout.connect, read=None)
+        try:
+            with self._client.stream("GET", self._path, headers=self._headers, timeout=timeout) as response:
+                self._read(response)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, LookupError) as error:
+            self._opened(Opening(0, b"", f"{type(error).__name__}: {error}", None))
+        finally:
+            self._end()
+
+    def _read(self, response: httpx.Response) -> None:
+        if response.status_code != httpx.codes.OK or not response.headers.get("content-type", "").startswith(
+            MEDIA_TYPE
+        ):
+            body = b""
+            for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > LONGEST_BODY:
+                    break
+            self._opened(Opening(response.status_code, body[:LONGEST_BODY], "", response))
+            return
+        self._opened(Opening(response.status_code, b"", "", response))
+        reader = Reader()
+        for line in lines(response.iter_text()):
+            entry = reader.take(line, time.time())
+            if entry is not None:
+                self._came(entry)
+
+    def _opened(self, opening: Opening) -> None:
+        with self._changed:
+            self._opening = self._opening or opening
+            self._changed.notify_all()
+
+    def _came(self, entry: StreamEvent | Comment) -> None:
+        with self._changed:
+            if isinstance(entry, StreamEvent):
+                self._events.append(entry)
+            else:
+                self._comments.append(entry)
+            self._changed.notify_all()
+
+    def _end(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
 
 
 def round_trip_of(response: httpx.Response) -> float | None:
@@ -313,3 +506,123 @@ def remove(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return left[::-1]
+
+
+def alike(method: str, path: str) -> bool:
+    """Whether a request would be answered alike, whenever it is sent."""
+    return f"{method} {path}" in ANSWERED_ALIKE
+
+
+class Misfit(BaseException):
+    """What was recorded is not what the suite asks; like :class:`Unlike`, no fault of a check."""
+
+
+class Unlike(BaseException):
+    """An episode was broken off at a request whose answer does not follow from it alone, so it is to be begun anew.
+
+    Attributes:
+        request: Which it was; the target may have carried it out.
+    """
+
+    def __init__(self, request: Request) -> None:
+        """Name the request."""
+        super().__init__(f"{request.method} {request.path}")
+        self.request = request
+
+
+class TakenUp(PassingOver):
+    """Gives an episode the recorded answers as long as there are any, then those of another source."""
+
+    def __init__(
+        self,
+        episode: str,
+        events: Sequence[Event] | None,
+        live: LiveSource,
+        standing: Callable[[str], Sequence[Event]] = lambda _: (),
+    ) -> None:
+        """Answer from ``events``, which are exchanges, then from ``live``, whose events are numbered behind them.
+
+        ``events`` is None of an episode that had not begun; ``standing`` gives those that stand of a branch, by its
+        name.
+        """
+        self._episode = episode
+        self._standing = standing
+        self._branches: list[TakenUp] = []
+        self._broken_off = events is not None
+        self._recorded = ReplaySource(episode, events or ())
+        self._left = len(events or ())
+        self._live = live
+        self._waited = 0.0
+
+    @property
+    def waited(self) -> float:
+        """Seconds that recorded answers took, those of branches included."""
+        return self._waited + sum(branch.waited for branch in self._branches)
+
+    def branch(self, label: str) -> "TakenUp":
+        """What was recorded of a branch, then the network."""
+        name = f"{self._episode}/{label}"
+        events = self._standing(name)
+        source = TakenUp(name, events or None, self._live.branch(label, len(events)), self._standing)
+        self._branches.append(source)
+        return source
+
+    @property
+    def _source(self) -> Source:
+        return self._recorded if self._left else self._live
+
+    def exchange(self, request: Request) -> Answer:
+        """The recorded answer to the same request, or that of the target.
+
+        Raises:
+            Misfit: Another request was recorded.
+            Unlike: The request at which the record ends may have been carried out, and would be answered otherwise.
+        """
+        if not self._left:
+            if self._broken_off and not alike(request.method, request.path):
+                raise Unlike(request)
+            self._broken_off = False
+            return self._live.exchange(request)
+        try:
+            answer = self._recorded.exchange(request)
+        except TranscriptError as error:
+            raise Misfit(str(error)) from error
+        self._left -= 1
+        self._waited += answer.seconds
+        return answer
+
+    def pass_over(self, exchanges: int, digest: str) -> list[tuple[Request, Answer]] | None:
+        """The next recorded exchanges, if they are of that digest; else None."""
+        passed = self._recorded.pass_over(exchanges, digest) if exchanges <= self._left else None
+        if passed is not None:
+            self._left -= exchanges
+            self._waited += sum(answer.seconds for _, answer in passed)
+        return passed
+
+    def now(self) -> float:
+        """Unix time in seconds, to the millisecond."""
+        return self._source.now()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, unless it has passed already."""
+        self._source.sleep(seconds)
+
+    def publish(self, page: str, text: str) -> str:
+        """Serve an exporter's page to the target."""
+        return self._source.publish(page, text)
+
+    def scrapes(self, page: str) -> Sequence[float]:
+        """Times at which the target fetched the page."""
+        return self._source.scrapes(page)
+
+    def open(self, request: Request) -> tuple[int, Answer]:
+        """Open a stream."""
+        return self._source.open(request)
+
+    def take(self, stream: int, seconds: float, at_least: int) -> Taken:
+        """What came on a stream since the last time."""
+        return self._source.take(stream, seconds, at_least)
+
+    def hang_up(self, stream: int) -> None:
+        """End a stream from this side."""
+        self._source.hang_up(stream)

@@ -1,8 +1,17 @@
-"""What a run consists of: which checks, under which settings, and what applies to this target."""
+"""What a run consists of: which checks, under which settings, what they need here, and what applies to this target.
 
-from collections.abc import Collection, Iterable, Mapping
+1. **Extras.** A light installation tests COM, and MET but for what telemetry is played for. That is drawn by NumPy
+   (Philox, ziggurat) and computed in its arrays for thousands of nodes; transcripts are judged again by the very same
+   numbers, so that other generators cannot stand in for it. What lacks an extra is told with the command that installs
+   it.
+2. **Originals.** Public traces, curves, series and runs of the data folder may be used, and are named by their digests.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +21,10 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, CheckEntry, RunCheck
 from kuayu_conformance.checks import CHECKS, NAMES, RUN_CHECKS
 from kuayu_conformance.claims import EXCLUDED_BECAUSE, LEFT_TO_LONGER_RUNS, NOT_ASKED_FOR
-from kuayu_conformance.corpora import Table
+from kuayu_conformance.corpora import DEMAND_SERIES, JOB_TRACES, TRAINING_CURVES, Table, training
 from kuayu_conformance.episode import Settings
-from kuayu_conformance.extras import LIBRARIES, lacking
 from kuayu_conformance.kept_scores import KeptScores
+from kuayu_conformance.transcript import TranscriptError
 from kuayu_schemas import registers, schema
 from kuayu_schemas.models import (
     Declaration,
@@ -30,11 +39,56 @@ from kuayu_schemas.models import (
     Verdict,
 )
 
+LIBRARIES = {"telemetry": ("numpy",), "simulation": ("numba", "numpy", "scipy")}
+"""Libraries of each extra that checks need, as ``pyproject.toml`` lists them."""
+
+ORIGINALS: Mapping[str, str | Path] = {**JOB_TRACES, **training.FILES, **TRAINING_CURVES, **DEMAND_SERIES}
+"""Where each is in the folder, by name."""
+
 PREAMBLE = "preamble"
 """Name of the episode in which the declaration is read."""
-
 DEFAULT_LIMITS = {"max_body": 1_000_000.0, "max_batch": 1000.0, "max_page": 100.0, "retention": 86_400.0}
 """What is assumed of a target whose declaration cannot be read, so that its other failings can still be shown."""
+
+
+def lacking() -> frozenset[str]:
+    """Extras of which a library is not installed."""
+    return frozenset(extra for extra, names in LIBRARIES.items() if not all(map(find_spec, names)))
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra."""
+    return f"pip install 'kuayu[{extra}]'"
+
+
+def originals_at_hand(names: Iterable[str], data: Path | None) -> dict[str, Path]:
+    """Originals of these names that are in a data folder, and that folder."""
+    return {name: data for name in names if data is not None and (data / ORIGINALS[name]).is_file()}
+
+
+def original_entries(traces: Mapping[str, Path]) -> Iterator[dict[str, str]]:
+    """What a transcript's header says of them."""
+    for name, data in traces.items():
+        yield {"name": name, "digest": "sha256:" + hashlib.sha256((data / ORIGINALS[name]).read_bytes()).hexdigest()}
+
+
+def originals_named(used: Iterable[Mapping[str, Any]], data: Path | None) -> dict[str, Path]:
+    """Originals that a header names.
+
+    Raises:
+        TranscriptError: One of them is not at hand, or is another one by now.
+    """
+    digests = {item["name"]: item["digest"] for item in used if item["name"] in ORIGINALS}
+    paths = originals_at_hand(digests, data)
+    for name in digests.keys() - paths.keys():
+        raise TranscriptError(
+            f"the run used the original {name} ({ORIGINALS[name]}), which is not at hand; "
+            "name its folder with --data or KUAYU_DATA"
+        )
+    for entry in original_entries(paths):
+        if entry["digest"] != digests[entry["name"]]:
+            raise TranscriptError(f"the original {entry['name']} at hand is not the one that the run used")
+    return paths
 
 
 @dataclass(frozen=True)

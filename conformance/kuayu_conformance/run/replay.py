@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Taken, describe
-from kuayu_conformance.segments import Repeating, Said, answer_digest, digest_of
+from kuayu_conformance.episode import Repeating, Said, Taken, answer_digest, describe, digest_of
 from kuayu_conformance.streams import Comment, StreamEvent
 from kuayu_conformance.transcript import Event, Request, TranscriptError, unpack
 

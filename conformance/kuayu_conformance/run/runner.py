@@ -24,10 +24,7 @@ from kuayu_conformance import corpora
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
-from kuayu_conformance.extras import lacking
 from kuayu_conformance.kept_scores import KeptScores
-from kuayu_conformance.run import originals
-from kuayu_conformance.run.interpreter_pauses import short_pauses
 from kuayu_conformance.run.judgement import (
     Results,
     attributed,
@@ -37,13 +34,18 @@ from kuayu_conformance.run.judgement import (
     judge_check,
     read_declaration,
 )
-from kuayu_conformance.run.listener import Listener
-from kuayu_conformance.run.live import Credentials, Interruption, LiveSource, TargetGone, remove
-from kuayu_conformance.run.machine import MachineWatch
-from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
-from kuayu_conformance.run.resumed_source import TakenUp
-from kuayu_conformance.run.transcript_writer import TranscriptWriter
-from kuayu_conformance.transcript import Event, Transcript, TranscriptError
+from kuayu_conformance.run.live import Credentials, Interruption, Listener, LiveSource, TakenUp, TargetGone, remove
+from kuayu_conformance.run.machine import MachineWatch, short_pauses
+from kuayu_conformance.run.plan import (
+    PREAMBLE,
+    Plan,
+    blank_settings,
+    lacking,
+    original_entries,
+    originals_at_hand,
+    traces_of,
+)
+from kuayu_conformance.transcript import Event, Transcript, TranscriptError, TranscriptWriter
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, OriginKind, RunLevel
 
@@ -307,7 +309,7 @@ class Run:
         """Tables and originals beyond those that come with the suite, with their digests."""
         return [
             *({"name": table.name, "digest": table.digest} for table in self._further_tables()),
-            *originals.entries(self._traces()),
+            *original_entries(self._traces()),
         ]
 
     def _further_tables(self) -> list[corpora.Table]:
@@ -315,7 +317,7 @@ class Run:
         return [table for table in corpora.available(self._options.data) if table.name not in own]
 
     def _traces(self) -> dict[str, Path]:
-        return originals.at_hand(traces_of(RunLevel(self._options.level)), self._options.data)
+        return originals_at_hand(traces_of(RunLevel(self._options.level)), self._options.data)
 
     @cached_property
     def _authorities(self) -> ssl.SSLContext:

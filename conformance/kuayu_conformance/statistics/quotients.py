@@ -31,7 +31,7 @@ class Stratum:
 
 
 @dataclass(frozen=True)
-class _Bounded(ABC):
+class _BoundedFigure(ABC):
     """A figure with its standard error, by which it has one-sided bounds (Student's)."""
 
     estimate: float
@@ -53,7 +53,7 @@ class _Bounded(ABC):
 
 
 @dataclass(frozen=True)
-class Quotient(_Bounded):
+class Quotient(_BoundedFigure):
     """A quotient of totals: the geometric mean over strata.
 
     Attributes:
@@ -94,7 +94,7 @@ def quotient(strata: Sequence[Stratum]) -> Quotient:
 
 
 @dataclass(frozen=True)
-class Average(_Bounded):
+class Average(_BoundedFigure):
     """The mean of quotients of windows that have nothing to do with each other.
 
     Attributes:

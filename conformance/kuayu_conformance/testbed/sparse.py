@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance, normal, stream
 from kuayu_conformance.testbed.elementary import exponential, wave
-from kuayu_conformance.testbed.telemetry.population import NameOf
-from kuayu_conformance.testbed.telemetry.values import Delivery
+from kuayu_conformance.testbed.telemetry.population import Delivery, NameOf
 from kuayu_conformance.testbed.telemetry.world import urn_with
 
 if TYPE_CHECKING:

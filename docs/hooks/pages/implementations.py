@@ -15,9 +15,8 @@ from kuayu_conformance.claims import Claim, Outcome, claims
 from kuayu_conformance.folder import REPORT
 from kuayu_conformance.rendering import page as drawn_page
 from kuayu_conformance.rendering.headline import said_of
-from kuayu_conformance.rendering.submission import OUTCOMES
 from kuayu_conformance.rendering.words import Language, Words
-from kuayu_conformance.submissions import REFERENCE, SUBMISSION
+from kuayu_conformance.submissions import OUTCOMES, REFERENCE, SUBMISSION
 from kuayu_schemas.models import ClaimOutcome, ConformanceReport, RunLevel, Submission
 
 from . import runs

@@ -8,14 +8,11 @@ from pathlib import Path
 
 from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictUndefined
 
-from kuayu_conformance.rendering.chart import figure_unit
+from kuayu_conformance.rendering.chart import figure_unit, sentence
 from kuayu_conformance.rendering.figures import count
 from kuayu_conformance.rendering.plot import Series, plots
-from kuayu_conformance.rendering.sentence import sentence
-from kuayu_conformance.rendering.table import Cell, Table
-from kuayu_conformance.rendering.view import Entry, view_of
-from kuayu_conformance.rendering.visible import visible
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.view import Cell, Entry, Table, view_of
+from kuayu_conformance.rendering.words import Language, Words, visible
 from kuayu_schemas import registers
 from kuayu_schemas.models import Evidence, ReportPlot, RequirementResult
 

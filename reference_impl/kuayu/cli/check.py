@@ -32,7 +32,7 @@ from kuayu_conformance.cli import (
     profiles_of,
     requirement_of,
 )
-from kuayu_conformance.rendering.reasons import reason_of
+from kuayu_conformance.rendering.view import reason_of
 from kuayu_conformance.run.judgement import exit_code, machine_was_busy
 from kuayu_conformance.run.resumption import unfinished
 from kuayu_conformance.run.runner import Options

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.rendering.axis import Axis
+from kuayu_conformance.rendering.chart import Axis
 from kuayu_conformance.rendering.figures import Unit, brief, count, length_of_time, unit_of
 
 FIGURES = st.floats(allow_nan=False, allow_infinity=False)

@@ -13,7 +13,7 @@ from conformance.rendering.plotted import DATA, agreement, graph, hostile_plots,
 from conformance.rendering.samples import CHINESE, HOSTILE, LONG, TESTED, every_verdict, hostile, sample
 
 from kuayu_conformance.rendering import page
-from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.words import visible
 from kuayu_schemas.models import ConformanceReport
 from kuayu_schemas.registers import requirements
 

@@ -9,8 +9,7 @@ from conformance.rendering.plotted import agreement, graph, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.rendering.plot import Plot, plots
-from kuayu_conformance.rendering.symbols import symbol
+from kuayu_conformance.rendering.plot import Plot, plots, symbol
 from kuayu_schemas.models import ReportPlot
 
 FIGURES = st.floats(allow_nan=False, allow_infinity=False)

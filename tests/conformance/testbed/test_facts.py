@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.testbed.duty import DUTY_MEDIAN, DUTY_SIGMA
-from kuayu_conformance.testbed.telemetry import jobs
+from kuayu_conformance.testbed.telemetry import population
 from kuayu_conformance.testbed.telemetry.population import A100, ASCEND, C550, H100, KINDS, MI300X, MLU370
 
 BESIDE = Path(__file__).parents[3].parent / "shared" / "data"
@@ -46,13 +46,13 @@ def test_power_under_a_limit(data: Path) -> None:
         fastest = min(its)
         for time, power in its:
             found[gpu, int(fastest[0] / time * 10)].append(power / fastest[1])
-    for middle, expected in zip(jobs.SPEED_UNDER_LIMIT[:-1], jobs.POWER_UNDER_LIMIT[:-1], strict=True):
+    for middle, expected in zip(population.SPEED_UNDER_LIMIT[:-1], population.POWER_UNDER_LIMIT[:-1], strict=True):
         medians = [np.median(found[gpu, int(middle * 10)]) for gpu in ("A40", "V100", "Quadro RTX 6000")]
         assert np.mean(medians) == pytest.approx(expected, abs=0.07)
 
 
 def test_memory_that_jobs_hold(data: Path) -> None:
-    levels, expected = jobs.MEMORY_QUANTILES
+    levels, expected = population.MEMORY_QUANTILES
     both = []
     for cluster in ("Kalos", "Seren"):
         values = curve(data, f"{cluster} GPU memory (%)")
@@ -66,7 +66,7 @@ def test_idle_waiting_and_full_power(data: Path) -> None:
         power = curve(data, f"{cluster} GPU power (W)")
         low, half, high = np.interp((5, 50, 95), power[:, 1], power[:, 0])
         assert low == pytest.approx(A100.idle, abs=1)
-        waiting = A100.idle + jobs.WAITING_POWER * (A100.limit - A100.idle)
+        waiting = A100.idle + population.WAITING_POWER * (A100.limit - A100.idle)
         assert half == pytest.approx(waiting, rel=0.2)
         assert high == pytest.approx(A100.limit, rel=0.05)
         works = curve(data, f"{cluster} GPU utilisation (%)")
@@ -82,9 +82,9 @@ def test_steps_of_real_jobs(data: Path) -> None:
         float(np.std(steps) / np.mean(steps))
         for steps in ([np.median(its) for its in job.values()] for job in spans.values())
     )
-    assert variation == pytest.approx(jobs.STEP_VARIATION, rel=0.05)
+    assert variation == pytest.approx(population.STEP_VARIATION, rel=0.05)
     exposed = sorted(float(np.median(last[job, stage])) for job, stage in (("AR", 3), ("SE", 1)))
-    assert exposed == pytest.approx(jobs.EXPOSED_COMMUNICATION, abs=0.01)
+    assert exposed == pytest.approx(population.EXPOSED_COMMUNICATION, abs=0.01)
 
 
 def test_healthy_workers_keep_step(data: Path) -> None:
@@ -95,7 +95,7 @@ def test_healthy_workers_keep_step(data: Path) -> None:
         medians = np.array([np.median(its) for (of, _), its in times.items() if of == job])
         near = medians[np.abs(medians / np.median(medians) - 1) < 0.05] / np.median(medians)
         assert len(near) >= 7
-        assert np.abs(near - 1).max() < 2.5 * jobs.WORKER_SPREAD
+        assert np.abs(near - 1).max() < 2.5 * population.WORKER_SPREAD
 
 
 def test_duty_of_servers(data: Path) -> None:
@@ -113,7 +113,7 @@ def test_noise_of_power_under_even_load(data: Path) -> None:
     for its in series.values():
         late = np.array(its[60:])
         noises.append(1.4826 * np.median(np.abs(np.diff(late))) / np.sqrt(2) / np.median(late))
-    assert np.median(noises) == pytest.approx(jobs.NOISE_OF_POWER, rel=0.1)
+    assert np.median(noises) == pytest.approx(population.NOISE_OF_POWER, rel=0.1)
 
 
 def test_failures_of_the_large_run(data: Path) -> None:

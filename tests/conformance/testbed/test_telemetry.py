@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.telemetry import FULL, QUICK, STATES, Scale, World
 from kuayu_conformance.testbed.telemetry.fault_plan import MARGIN, Planner
-from kuayu_conformance.testbed.telemetry.population import populate
-from kuayu_conformance.testbed.telemetry.values import TICKS
+from kuayu_conformance.testbed.telemetry.population import TICKS, populate
 from kuayu_schemas.schema import errors
 
 SMALL = Scale(domains=5, nodes=150, warm_up=20, seconds=60)

@@ -16,7 +16,7 @@
 
 Figures: mean absolute percentage error over pairs; share of pairs in their interval of 90 %; share abstained from at a
 tolerance of 0.4. *Mean alone*: the harmonic mean without the process, as in 1.0.0 of the method. *One scalar*: the mean
-ratio over the probes (``kuayu_conformance.holdout.simple``), on the pairs that have one. Nothing is written but FILE.
+ratio over the probes (``kuayu_conformance.holdout``), on the pairs that have one. Nothing is written but FILE.
 """
 
 import argparse
@@ -38,8 +38,7 @@ from rich.table import Table as Printed
 from kuayu.index import compute_indices, plan_probes
 from kuayu.index.prediction import KERNEL, Kernel
 from kuayu_conformance.corpora import Table, available
-from kuayu_conformance.holdout.folds import LEAST_OTHERS, Cell, Fold, folds, measured_alone
-from kuayu_conformance.holdout.simple import Simple
+from kuayu_conformance.holdout import LEAST_OTHERS, Cell, Fold, Simple, folds, measured_alone
 from kuayu_schemas.models import IndexRequest, ProbePlanRequest
 from kuayu_training.index.strangers import strangers
 

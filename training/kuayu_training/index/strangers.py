@@ -10,9 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
-from kuayu_conformance.corpora.assembly import identifier, rows
-from kuayu_conformance.corpora.sheets import sheets
-from kuayu_conformance.corpora.table import Table
+from kuayu_conformance.corpora.table import Table, identifier, rows, sheets
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

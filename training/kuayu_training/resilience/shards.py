@@ -28,22 +28,27 @@ from rich.table import Table
 from kuayu.resilience.collectives import collective
 from kuayu.resilience.network import Floats
 from kuayu.resilience.shard_planner import shard_plan
-from kuayu_conformance.testbed.transfers.collectives import COUNT, WAYS, baselines, follow
-from kuayu_conformance.testbed.transfers.collectives import FAMILIES as COLLECTIVE_FAMILIES
-from kuayu_conformance.testbed.transfers.collectives import draw as draw_collectives
-from kuayu_conformance.testbed.transfers.shard_policies import (
+from kuayu_conformance.testbed.collectives import COUNT, METHODS, baselines, follow
+from kuayu_conformance.testbed.collectives import FAMILIES as COLLECTIVE_FAMILIES
+from kuayu_conformance.testbed.collectives import draw as draw_collectives
+from kuayu_conformance.testbed.shards import (
     EVENLY,
+    FAMILIES,
     ON_DEMAND,
     ONE_AHEAD,
     Executor,
+    Outcome,
+    Run,
     Schedule,
+    State,
     Static,
+    Window,
     best,
     clairvoyant,
+    draw,
     grid,
     local_slots,
 )
-from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, Outcome, Run, State, Window, draw
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -64,7 +69,7 @@ REQUIRED = {"waiting": (0.4, 0.6), "blocked": (0.35, 0.5)}
 MILD = "±30 %"
 COLUMNS = (DEMAND, AHEAD, STATIC, PULLED, ORDERED, PLAN, SEER)
 
-COLLECTIVE_NAMES = tuple(candidate.name for candidate in WAYS)
+COLLECTIVE_NAMES = tuple(candidate.name for candidate in METHODS)
 FIRST_UNCHANGED = "first, kept"
 """The one that was quickest by the first measurement of each window."""
 

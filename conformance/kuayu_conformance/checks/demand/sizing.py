@@ -27,14 +27,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.caching import Memory
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import percent, table
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
-from kuayu_conformance.memory import Memory
-from kuayu_conformance.statistics.bootstrap import RESAMPLES
-from kuayu_conformance.statistics.holm import LEVEL
-from kuayu_conformance.statistics.proportions import CONFIDENCE
+from kuayu_conformance.statistics import CONFIDENCE, LEVEL, RESAMPLES
 from kuayu_conformance.statistics.quotients import Stratum, quotient
 from kuayu_conformance.testbed import right_sizing
 from kuayu_conformance.testbed.right_sizing import (

@@ -27,8 +27,8 @@ from kuayu_conformance.checks.forecast.forecast_requests import (
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Finding, holds
-from kuayu_conformance.testbed.demand.peaks import Laid, Load, cases, greedy, least_peak, level, prices_at
-from kuayu_conformance.testbed.demand.trainings import Period
+from kuayu_conformance.testbed.demand.baselines import Laid, Load, cases, greedy, least_peak, level, prices_at
+from kuayu_conformance.testbed.demand.world import Period
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

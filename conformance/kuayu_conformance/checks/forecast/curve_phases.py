@@ -22,19 +22,20 @@ from kuayu_conformance.checks.kit.decisions import named_revision, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
 from kuayu_conformance.statistics import mean_lower_bound, quantile
-from kuayu_conformance.testbed.curves import real
-from kuayu_conformance.testbed.curves.generated import curve as generated
-from kuayu_conformance.testbed.curves.phases import (
+from kuayu_conformance.testbed.curves import (
     FAST,
     PHASES,
+    REAL_FILES,
     STABLE,
     STRETCH,
     Curve,
-    Delayed,
+    DelayedRecogniser,
     Switches,
+    real_curves,
     settled,
     switches,
 )
+from kuayu_conformance.testbed.curves import curve as generated
 from kuayu_schemas import schema
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
@@ -125,7 +126,7 @@ def recognised_phases(training: Training) -> list[str]:
 
 def delayed(training: Training) -> list[str]:
     """Phases by the definition, applied to the past alone."""
-    recogniser = Delayed.of(training.curve, training.truth)
+    recogniser = DelayedRecogniser.of(training.curve, training.truth)
     return [recogniser.phase(answer.place) for answer in training.spread]
 
 
@@ -384,7 +385,7 @@ def observe(episode: Episode) -> PhaseForecasts:
 
 def _real(traces: Mapping[str, Path]) -> tuple[Curve, ...]:
     """Real curves, where every file of them is at hand."""
-    return real.curves(traces[next(iter(real.FILES))]) if real.FILES.keys() <= traces.keys() else ()
+    return real_curves(traces[next(iter(REAL_FILES))]) if REAL_FILES.keys() <= traces.keys() else ()
 
 
 def _questions(number: int, curve: Curve, truth: Switches, extent: Extent) -> Iterator[_Question]:
@@ -494,4 +495,4 @@ def judge(observation: PhaseForecasts) -> Iterable[Finding]:
     )
 
 
-CHECK = Check("fct_phases", (REQUIREMENT,), observe, judge, traces=tuple(real.FILES), heavy=True)
+CHECK = Check("fct_phases", (REQUIREMENT,), observe, judge, traces=tuple(REAL_FILES), heavy=True)

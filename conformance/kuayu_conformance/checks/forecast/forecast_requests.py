@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kuayu_conformance.checks.kit.decisions import name, present
 from kuayu_conformance.episode import instant
 from kuayu_conformance.testbed.demand.codec import period_of
-from kuayu_conformance.testbed.demand.trainings import Period
+from kuayu_conformance.testbed.demand.world import Period
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

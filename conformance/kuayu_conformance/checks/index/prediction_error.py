@@ -22,10 +22,22 @@ from kuayu_conformance.checks.kit.decisions import named_revision, percent, shor
 from kuayu_conformance.checks.kit.decisions import table as as_table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
-from kuayu_conformance.holdout.disguise import Disguise
-from kuayu_conformance.holdout.folds import Cell, Fold, arrivals, folds, measured_alone
-from kuayu_conformance.holdout.pairs import Pair, Summary, by_device, rank_correlations
-from kuayu_conformance.holdout.simple import PEAK, ROOFLINE, SCALAR, Simple
+from kuayu_conformance.holdout import (
+    PEAK,
+    ROOFLINE,
+    SCALAR,
+    Cell,
+    Disguise,
+    Fold,
+    Pair,
+    Simple,
+    Summary,
+    arrivals,
+    by_device,
+    folds,
+    measured_alone,
+    rank_correlations,
+)
 from kuayu_conformance.statistics import clustered_mean, mean_lower_bound, mean_upper_bound
 from kuayu_schemas import schema
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable

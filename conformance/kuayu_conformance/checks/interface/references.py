@@ -13,7 +13,7 @@
    contradict each other, a place within what holds them will do.
 6. Where the right request is not answered, nothing can be said of that operation, and nothing is said of the
    requirement unless a row of another one speaks against it.
-7. No library of numbers is needed: a light installation tests COM (:mod:`kuayu_conformance.extras`).
+7. No library of numbers is needed: a light installation tests COM (:mod:`kuayu_conformance.run.plan`).
 
     twice("load", "/loads/1/id", "/loads/0/id")   # the second load is named as the first: invalid-body, /loads/1/id
 

@@ -43,11 +43,34 @@ from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS,
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
-from kuayu_conformance.testbed.adjustment.law import AskedJob, Floats, Level, Motion, Policy, jobs, levels, policy
-from kuayu_conformance.testbed.adjustment.run import ASKED_S, Outcome, play
-from kuayu_conformance.testbed.adjustment.scores import ADJUSTERS, Course, Disturbance, Score, Yardstick, beside
-from kuayu_conformance.testbed.adjustment.world import CELL_S, KINDS, SLOW, WINDOW_S, World, draw
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING
+from kuayu_conformance.testbed.adjustment.run import (
+    ADJUSTERS,
+    ASKED_S,
+    Course,
+    Disturbance,
+    Outcome,
+    Score,
+    Scorer,
+    beside,
+    play,
+)
+from kuayu_conformance.testbed.adjustment.world import (
+    CELL_S,
+    KINDS,
+    SLOW,
+    WINDOW_S,
+    Floats,
+    Level,
+    Motion,
+    Policy,
+    RequestedJob,
+    World,
+    draw,
+    jobs,
+    levels,
+    policy,
+)
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, RING
 from kuayu_schemas import registers
 from kuayu_schemas.models import ReportPlot, ReportTable
 
@@ -321,7 +344,7 @@ def unsound_jobs(request: "documents.AdjustmentRequest", adjustment: "documents.
     return faults_by_job
 
 
-def _of_job(job: AskedJob, adjustment: "documents.JobAdjustment") -> Iterator[str]:
+def _of_job(job: RequestedJob, adjustment: "documents.JobAdjustment") -> Iterator[str]:
     yield from _of_rate("rate", adjustment["rate"], job.rate(job.in_force))
     last: Policy | None = job.outlook
     before: Policy | None = job.in_force
@@ -339,7 +362,7 @@ def _of_job(job: AskedJob, adjustment: "documents.JobAdjustment") -> Iterator[st
         yield from _of_rate("expected rate", adjustment["expected_rate"], job.rate(last))
 
 
-def faults_of(job: AskedJob, change: "documents.PolicyChange") -> Iterator[str]:
+def faults_of(job: RequestedJob, change: "documents.PolicyChange") -> Iterator[str]:
     """Why a change of a job, as an answer tells it, cannot be carried out."""
     parts, order = change["parts"], change["order"]
     if len(parts) != len(job.domains):
@@ -391,7 +414,7 @@ class JobTrace:
     slowest: Line
 
 
-def trace_of(world: World, scorer: Yardstick, outcomes: Mapping[str, Outcome]) -> JobTrace:
+def trace_of(world: World, scorer: Scorer, outcomes: Mapping[str, Outcome]) -> JobTrace:
     """The job for which the first of the adjusters had most to change."""
     first = next(iter(outcomes.values()))
     counts = [len(job.carried) for job in first.jobs]
@@ -402,7 +425,7 @@ def trace_of(world: World, scorer: Yardstick, outcomes: Mapping[str, Outcome]) -
     where = list(running.domains)
     apart = ~np.eye(len(where), dtype=bool)
     slowest = world.latency[cells][:, where][:, :, where][:, apart].max(axis=1)
-    courses = {name: scorer.made(outcome, number) for name, outcome in outcomes.items()}
+    courses = {name: scorer.course(outcome, number) for name, outcome in outcomes.items()}
     return JobTrace(
         counts[number],
         {name: _line(position, 100.0 * _speed(course, most, position)) for name, course in courses.items()},
@@ -490,7 +513,7 @@ class Player(WindowClient):
     def _played(self, number: int) -> AdjustmentWindow:
         self._exchanges, before = [], self.answers
         world = self._drawn(number)
-        scorer = Yardstick(world)
+        scorer = Scorer(world)
         own = play(world, self.adjustment)
         others = beside(world, scorer)
         outcomes = {SERVICE: own, **{name: item.outcome for name, item in others.items()}}

@@ -22,16 +22,16 @@ from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
-from kuayu_conformance.testbed.transfers.collectives import (
+from kuayu_conformance.testbed.collectives import (
     COUNT,
     FAMILIES,
     HIERARCHICAL,
     INTERVAL,
     LOW,
+    METHODS,
     RING,
-    WAYS,
     Course,
-    Way,
+    Method,
     World,
     baselines,
     draw,
@@ -47,11 +47,11 @@ KNOWN = (RING, HIERARCHICAL, LOW)
 
 def chosen_way(
     body: "documents.CollectiveRequest", choice: "documents.CollectiveChoice"
-) -> tuple[Way | None, tuple[int, ...]]:
+) -> tuple[Method | None, tuple[int, ...]]:
     """What was chosen, as the testbed has it; nothing where it cannot be carried out."""
     if any(_not_to_be_done(body, choice)):
         return None, ()
-    return Way(choice["collective"], int(choice["period"])), _places(body, choice["order"])
+    return Method(choice["collective"], int(choice["period"])), _places(body, choice["order"])
 
 
 def faults(body: "documents.CollectiveRequest", choice: "documents.CollectiveChoice") -> tuple[str, ...]:
@@ -181,7 +181,7 @@ def _beside(windows: Sequence[Window], fixed: int) -> ReportTable:
             fmean(max(window.shares) for window in entry),
         ]
         shown = [percent(share) for share in shares]
-        shown[2] = f"{shown[2]} ({WAYS[own].name})"
+        shown[2] = f"{shown[2]} ({METHODS[own].name})"
         switches = [f"{sum(counted) / hours:.1f}" for counted in _counted(entry)]
         rows.append([label, str(len(entry)), *shown, *switches])
     columns = (
@@ -200,13 +200,13 @@ def _fixed(windows: Sequence[Window]) -> ReportTable:
     for label, entry in _by_family(windows):
         means = (fmean(column) for column in zip(*(window.shares for window in entry), strict=True))
         rows.append([label, *map(percent, means)])
-    columns = "|".join(("links", *(method.name for method in WAYS)))
+    columns = "|".join(("links", *(method.name for method in METHODS)))
     return table("Steps of fixed collectives, likewise", columns, rows)
 
 
 def _picture(window: Window, fixed: int) -> ReportPlot:
     """The window with the most switches."""
-    courses = {"chosen, switches included": window.chosen, f"fixed: {WAYS[fixed].name}": window.fixed[fixed]}
+    courses = {"chosen, switches included": window.chosen, f"fixed: {METHODS[fixed].name}": window.fixed[fixed]}
     points = {
         label: [
             (place * INTERVAL / 60.0, 100.0 * entry / most)
@@ -336,8 +336,8 @@ def _figure(windows: Sequence[Window]) -> Figure:
         min(mean_lower_bound(_rounds(values), f"{REQUIREMENT} {name}") for name, values in over.items()),
         len(windows),
         "steps under the target less those of a collective that is kept, in parts of those of one who always has the "
-        f"quickest for nothing; kept is the one that is best over all windows ({WAYS[fixed].name}), or that which is "
-        "quickest by the first measurement of a window, whichever leaves less. Mean over windows, one-sided 95 % "
+        f"quickest for nothing; kept is the one that is best over all windows ({METHODS[fixed].name}), or that which "
+        "is quickest by the first measurement of a window, whichever leaves less. Mean over windows, one-sided 95 % "
         "bootstrap bound over rounds of a window of each family. Parts: over the best of all, then over the first",
         parts(windows, fixed),
         list(_misses(windows, over["kept"])),

@@ -25,14 +25,19 @@ from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, answered, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
 from kuayu_conformance.streams import StreamEvent
-from kuayu_conformance.testbed.heartbeats import FULL, QUICK, SMOKE, Delivery, Incident, World
-from kuayu_conformance.testbed.heartbeats.values import (
+from kuayu_conformance.testbed.heartbeats import (
     CAUSES,
+    FULL,
     JOB_HUNG,
     KINDS,
     NODE_DEAD,
     NODE_FAILING,
+    QUICK,
+    SMOKE,
     TOLD,
+    Delivery,
+    Incident,
+    World,
     subject_of,
 )
 from kuayu_schemas import schema

@@ -28,10 +28,18 @@ from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAI
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import quantile, quantile_upper_bound
-from kuayu_conformance.testbed.recovery.run import COLD, FIXED, BaselinePlanner, Outcome, play
-from kuayu_conformance.testbed.recovery.simulation import GO_ON, REPLACE, RESTORE, WAIT
-from kuayu_conformance.testbed.recovery.state import Incident
-from kuayu_conformance.testbed.recovery.world import KINDS, World, draw
+from kuayu_conformance.testbed.recovery.run import (
+    COLD,
+    FIXED,
+    GO_ON,
+    REPLACE,
+    RESTORE,
+    WAIT,
+    BaselinePlanner,
+    Outcome,
+    play,
+)
+from kuayu_conformance.testbed.recovery.world import KINDS, Incident, World, draw
 from kuayu_schemas import registers
 from kuayu_schemas.models import ReportPlot, ReportTable
 

@@ -1,7 +1,7 @@
 """Shard plans: waiting for data and blocked transfers, and whether a plan can be carried out (RES-005, 006 and 012).
 
 1. *Windows.* The service plans the shards of windows in which two jobs train on data from afar
-   (:mod:`kuayu_conformance.testbed.transfers`), asked every ten seconds; the suite carries its plans out. Static
+   (:mod:`kuayu_conformance.testbed.shards`), asked every ten seconds; the suite carries its plans out. Static
    schedules, and one who knows the links, play the same windows. A window follows from the nonce, its family and its
    number alone, so that two checks that play it ask the same. An answer that is no plan leaves the suite with the plan
    before it.
@@ -43,17 +43,22 @@ from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, meas
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import ratio_lower_bound
-from kuayu_conformance.testbed.transfers.shard_policies import (
+from kuayu_conformance.testbed.shards import (
+    FAMILIES,
+    MILD,
     ON_DEMAND,
     ONE_AHEAD,
     Executor,
+    Outcome,
+    Run,
     Schedule,
     Static,
+    Window,
     best,
     clairvoyant,
+    draw,
     grid,
 )
-from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, MILD, Outcome, Run, Window, draw
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 if TYPE_CHECKING:

@@ -57,8 +57,7 @@ from kuayu_conformance.checks.scheduling.scores import (
 )
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds, reaches
-from kuayu_conformance.statistics import stepped_down
-from kuayu_conformance.statistics.holm import LEVEL
+from kuayu_conformance.statistics import LEVEL, stepped_down
 from kuayu_conformance.statistics.quotients import Average, Quotient, Stratum, averaged, quotient
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing
 from kuayu_schemas import registers

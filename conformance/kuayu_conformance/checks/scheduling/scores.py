@@ -28,7 +28,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.caching import Cache
 from kuayu_conformance.checks.scheduling.cells import LONG, POOL, SERVICE, assignment, chosen, seed
 from kuayu_conformance.episode import Episode, Settings
-from kuayu_conformance.segments import digest_of as digest_of_segment
+from kuayu_conformance.episode import digest_of as digest_of_segment
 from kuayu_conformance.statistics import quantile
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
 from kuayu_conformance.testbed.scheduling.codec import RemotePolicy, StateCodec

@@ -10,8 +10,7 @@ from kuayu_conformance.checks.scheduling.cells import AGAINST, SERVICE, Plan, pl
 from kuayu_conformance.checks.scheduling.scores import Player, Score, Window
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
-from kuayu_conformance.statistics import ratio_lower_bound
-from kuayu_conformance.statistics.holm import LEVEL
+from kuayu_conformance.statistics import LEVEL, ratio_lower_bound
 from kuayu_schemas.models import ReportTable, TableRow
 
 STABLE = "SCH-008"

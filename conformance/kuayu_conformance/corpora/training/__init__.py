@@ -1,4 +1,4 @@
-"""Published training runs in the wire's own terms, which the demand law is judged by.
+"""Published training runs in the terms of the standard, which the demand law is judged by.
 
 What has an open licence comes with the suite; figures that are known from papers alone are read from a folder of
 public originals where there is one. Nothing is fitted to them beforehand.
@@ -8,9 +8,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from kuayu_conformance.corpora.training.conversion import RECALLED, TABLE, converted
-from kuayu_conformance.corpora.training.habits import ADDED
-from kuayu_conformance.corpora.training.record import Corpus, Run, Source
+from kuayu_conformance.corpora.training.conversion import TABLE, converted
+from kuayu_conformance.corpora.training.runs import ADDED, RECALLED, Corpus, Run, Source
 
 __all__ = ["FILES", "Corpus", "Run", "Source", "added", "further", "shipped"]
 

@@ -4,7 +4,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from kuayu_conformance.corpora.training.conversion import SHIPPED, converted
+from kuayu_conformance.corpora.training.conversion import converted
+from kuayu_conformance.corpora.training.runs import SHIPPED
 
 
 def main(arguments: list[str]) -> int:

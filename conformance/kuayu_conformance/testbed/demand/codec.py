@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, TypedDict
 
 from kuayu_conformance.episode import instant
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.demand.trainings import COVERAGE, Large, Period
-from kuayu_conformance.testbed.demand.world import AHEAD, CROWD, DAY, SERVING, STEP, Domain, Event, Floats, World
+from kuayu_conformance.testbed.demand.world import (
+    AHEAD,
+    COVERAGE,
+    CROWD,
+    DAY,
+    SERVING,
+    STEP,
+    Domain,
+    Event,
+    Floats,
+    Large,
+    Period,
+    World,
+)
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -100,15 +112,15 @@ class Names:
 
 def subjects(world: World, step: int) -> list[Subject]:
     """What there are series of at a step: domains and their parts, tenants, trainings that are there."""
-    found = []
+    listed = []
     for number, domain in enumerate(world.domains):
-        found.append(Subject(number))
-        found += [Subject(number, quantity=quantity) for quantity in QUANTITIES]
-        found += [Subject(number, tenant) for tenant in range(len(domain.tenants))]
+        listed.append(Subject(number))
+        listed += [Subject(number, quantity=quantity) for quantity in QUANTITIES]
+        listed += [Subject(number, tenant) for tenant in range(len(domain.tenants))]
         for training in foreseen(domain, step * STEP):
             if training.job.submitted is not None and training.submitted <= (step - 1) * STEP:
-                found.append(Subject(number, training.job.tenant, training.number))
-    return found
+                listed.append(Subject(number, training.job.tenant, training.number))
+    return listed
 
 
 def values(world: World, subject: Subject) -> Floats:
@@ -224,7 +236,7 @@ def _series(world: World, names: Names, step: int, subject: Subject) -> "documen
         submitted = world.domains[subject.domain].large[subject.job].submitted or 0.0
         first = max(first, min(step - 1, int(-(-submitted // STEP))))
     known = values(world, subject)[first : step + 1]
-    made: documents.DemandSeries = {
+    entry: documents.DemandSeries = {
         "id": names.of("series", subject),
         "quantity": QUANTITIES.get(subject.quantity, "demanded_devices"),
         "domain": names.of("domain", subject.domain),
@@ -233,14 +245,14 @@ def _series(world: World, names: Names, step: int, subject: Subject) -> "documen
         "values": [int(value) for value in known.tolist()],
     }
     if subject.tenant is not None:
-        made["tenant"] = names.of("tenant", subject.domain, subject.tenant)
+        entry["tenant"] = names.of("tenant", subject.domain, subject.tenant)
     if subject.job is not None:
-        made["job"] = names.of("job", subject.domain, subject.job)
-    return made
+        entry["job"] = names.of("job", subject.domain, subject.job)
+    return entry
 
 
 def _job(names: Names, domain: int, training: Foreseen) -> "documents.ForeseenJob":
-    made: documents.ForeseenJob = {
+    entry: documents.ForeseenJob = {
         "id": names.of("job", domain, training.number),
         "domain": names.of("domain", domain),
         "tenant": names.of("tenant", domain, training.job.tenant),
@@ -249,8 +261,8 @@ def _job(names: Names, domain: int, training: Foreseen) -> "documents.ForeseenJo
         "periods": [period_of(period) for period in training.periods],
     }
     if training.started is not None:
-        made["started_at"] = names.at(training.started)
-    return made
+        entry["started_at"] = names.at(training.started)
+    return entry
 
 
 def _events(world: World, names: Names, now: float) -> "Iterator[documents.KnownEvent]":

@@ -14,12 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance, stream
-from kuayu_conformance.testbed.telemetry.fault_plan import Cut, Planner
-from kuayu_conformance.testbed.telemetry.history import Floats, History, StepLoops, Timing, duties
-from kuayu_conformance.testbed.telemetry.ledger import Ledger
+from kuayu_conformance.testbed.telemetry.fault_plan import Cut, Ledger, Planner
 from kuayu_conformance.testbed.telemetry.population import (
     MEASURES,
+    STATES,
+    TICKS,
+    UNKNOWN,
+    Delivery,
+    Incident,
     NameOf,
+    Partition,
+    Scale,
     UrnOf,
     domain_bodies,
     family_bodies,
@@ -27,8 +32,17 @@ from kuayu_conformance.testbed.telemetry.population import (
     node_bodies,
     populate,
 )
-from kuayu_conformance.testbed.telemetry.signals import Meters, Parts, Signals, Subjects
-from kuayu_conformance.testbed.telemetry.values import STATES, TICKS, UNKNOWN, Delivery, Incident, Partition, Scale
+from kuayu_conformance.testbed.telemetry.signals import (
+    Floats,
+    History,
+    Meters,
+    Parts,
+    Signals,
+    StepLoops,
+    Subjects,
+    Timing,
+    duties,
+)
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents

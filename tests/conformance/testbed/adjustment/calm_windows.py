@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kuayu_conformance.testbed.adjustment.law import Job
 from kuayu_conformance.testbed.adjustment.world import (
     CELL_S,
     FALL,
@@ -14,6 +13,7 @@ from kuayu_conformance.testbed.adjustment.world import (
     RISE,
     SLOW,
     Event,
+    Job,
     Running,
     World,
     over_time,

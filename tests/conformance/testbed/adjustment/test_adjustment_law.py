@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.adjustment.law import Floats, Job, Policy, best, rate
-from kuayu_conformance.testbed.transfers import collectives
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING, WAYS, Setting, Way
+from kuayu_conformance.testbed import collectives
+from kuayu_conformance.testbed.adjustment.world import Floats, Job, Policy, best, rate
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, METHODS, RING, Method, Setting
 
 GIGABIT = 1e9
 SEEDS = st.integers(0, 2**32 - 1)
@@ -27,30 +27,30 @@ def apart(domains: int, seconds: float = 0.01) -> Floats:
     return np.full((1, domains, domains), seconds)
 
 
-def evenly(domains: int, parts: int, way: Way) -> Policy:
+def evenly(domains: int, parts: int, method: Method) -> Policy:
     """As many parts in each domain, in the order of the numbers."""
-    return Policy((parts,) * domains, way, tuple(range(domains)))
+    return Policy((parts,) * domains, method, tuple(range(domains)))
 
 
 def test_the_slowest_domain_makes_the_step_and_exchanges_hide_behind_two_thirds_of_it() -> None:
     """100 parts of 20 ms at half of the compute take 4 s; then as the exchange of four domains by hand."""
     loads = np.array([[0.5, 0.1, 0.2, 0.3]])
-    made = rate(job(), loads, apart(4), evenly(4, 100, Way(HIERARCHICAL)))
+    made = rate(job(), loads, apart(4), evenly(4, 100, Method(HIERARCHICAL)))
     assert made[0] == pytest.approx(1 / (4.0 + 2 * (1e-5 + 0.2) + 6 * (0.01 + 1.0) - 8 / 3))
-    ring = rate(job(), loads, apart(4), evenly(4, 100, Way(RING)))
+    ring = rate(job(), loads, apart(4), evenly(4, 100, Method(RING)))
     assert ring[0] == pytest.approx(1 / (4.0 + 14 * 0.51 - 8 / 3))
 
 
 def test_rare_exchanges_are_charged_by_the_steps_that_they_cost() -> None:
     loads = np.full((1, 4), 0.5)
-    made = rate(job(), loads, apart(4), evenly(4, 100, Way(LOW, 50)))
+    made = rate(job(), loads, apart(4), evenly(4, 100, Method(LOW, 50)))
     lasts = 50 * 4.0 + 6 * 1.01 - (8 / 3 - 2 * (1e-5 + 0.2))
     charged = (1 + 0.0240 * 3**0.818 * log(1 + 50 / 18.4)) ** (1 / 0.3658)
     assert made[0] == pytest.approx(50 / lasts / charged)
 
 
 def test_a_domain_alone_makes_steps_as_it_computes_them() -> None:
-    made = rate(job(1), np.array([[0.5]]), apart(1), evenly(1, 100, Way(HIERARCHICAL)))
+    made = rate(job(1), np.array([[0.5]]), apart(1), evenly(1, 100, Method(HIERARCHICAL)))
     assert made[0] == pytest.approx(1 / 4.0)
 
 
@@ -75,8 +75,8 @@ def drawn(chance: np.random.Generator, domains: int) -> tuple[Job, Floats, Float
 
 def policy(chance: np.random.Generator, domains: int) -> Policy:
     """Any policy."""
-    way = WAYS[int(chance.integers(len(WAYS)))]
-    return Policy(tuple(chance.integers(1, 40, domains).tolist()), way, tuple(chance.permutation(domains).tolist()))
+    method = METHODS[int(chance.integers(len(METHODS)))]
+    return Policy(tuple(chance.integers(1, 40, domains).tolist()), method, tuple(chance.permutation(domains).tolist()))
 
 
 @given(SEEDS)
@@ -89,7 +89,7 @@ def test_at_steps_that_stay_it_is_the_law_of_collectives(seed: int) -> None:
     for row in range(3):
         step = float((np.array(by.parts) * its.part_times / (1.0 - loads[row])).max())
         setting = Setting(latency[row], its.nodes, its.node_bandwidth, its.node_latency, its.exchange, step)
-        there = collectives.rate(setting, its.bandwidth[None], by.way, by.order)
+        there = collectives.rate(setting, its.bandwidth[None], by.method, by.order)
         assert found[row] == pytest.approx(float(there[0]))
 
 
@@ -102,9 +102,9 @@ def test_the_best_is_one_of_the_policies_and_none_is_quicker(seed: int) -> None:
     found = best(its, loads, latency, total)
     divisions = [each for each in product(range(1, total + 1), repeat=domains) if sum(each) == total]
     rates = [
-        rate(its, loads, latency, Policy(parts, way, order))
+        rate(its, loads, latency, Policy(parts, method, order))
         for parts in divisions
-        for way in WAYS
+        for method in METHODS
         for order in permutations(range(domains))
     ]
     assert found.rates == pytest.approx(np.max(rates, axis=0))
@@ -132,16 +132,16 @@ def test_of_more_domains_than_rings_can_be_tried_for_the_best_is_that_of_its_own
 
 
 def test_a_change_costs_what_moves_and_what_switches_and_nothing_else() -> None:
-    before = Policy((30, 20, 10), Way(RING), (0, 1, 2))
-    moved = Policy((25, 20, 15), Way(RING), (0, 1, 2))
-    turned = Policy((30, 20, 10), Way(RING), (1, 2, 0))
-    reversed_ = Policy((30, 20, 10), Way(RING), (2, 1, 0))
-    other = Policy((10, 20, 30), Way(LOW, 5), (0, 1, 2))
+    before = Policy((30, 20, 10), Method(RING), (0, 1, 2))
+    moved = Policy((25, 20, 15), Method(RING), (0, 1, 2))
+    turned = Policy((30, 20, 10), Method(RING), (1, 2, 0))
+    reversed_ = Policy((30, 20, 10), Method(RING), (2, 1, 0))
+    other = Policy((10, 20, 30), Method(LOW, 5), (0, 1, 2))
     its = job(3)
     assert [its.pause(before, after) for after in (before, turned)] == [0.0, 0.0]
     assert [its.pause(before, after) for after in (moved, reversed_)] == pytest.approx([0.25, 0.5])
     assert its.pause(before, other) == pytest.approx(20 * 0.05 + 0.5)
-    assert its.pause(other, Policy(other.parts, Way(LOW, 15), other.order)) == pytest.approx(0.5)
+    assert its.pause(other, Policy(other.parts, Method(LOW, 15), other.order)) == pytest.approx(0.5)
     assert before.is_like(turned)
     assert not before.is_like(reversed_)
     assert not before.is_like(moved)
@@ -151,6 +151,6 @@ def test_a_change_costs_what_moves_and_what_switches_and_nothing_else() -> None:
 def test_to_change_back_costs_as_much(seed: int) -> None:
     chance = np.random.default_rng(seed)
     one = policy(chance, 4)
-    other = Policy(tuple(chance.permutation(one.parts).tolist()), Way(HIERARCHICAL), (0, 1, 2, 3))
+    other = Policy(tuple(chance.permutation(one.parts).tolist()), Method(HIERARCHICAL), (0, 1, 2, 3))
     its = job()
     assert its.pause(one, other) == its.pause(other, one)

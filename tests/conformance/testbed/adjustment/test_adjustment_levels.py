@@ -2,7 +2,7 @@
 
 import pytest
 
-from kuayu_conformance.testbed.adjustment.law import Motion, latency_motion, level, load_motion, looked_at
+from kuayu_conformance.testbed.adjustment.world import Motion, latency_motion, level, load_motion, looked_at
 
 CALM, BETWEEN, CHANGED = Motion.CALM, Motion.BETWEEN, Motion.CHANGED
 

@@ -5,17 +5,16 @@ from typing import Any
 import pytest
 from conformance.testbed.adjustment.calm_windows import running, window
 
-from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.run import ASKED_S, Carried, JobState, Plant, Wire, play
-from kuayu_conformance.testbed.adjustment.world import RISE, SLOW, Event
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, Way
+from kuayu_conformance.testbed.adjustment.run import ASKED_S, ChangeInForce, Codec, JobState, Plant, play
+from kuayu_conformance.testbed.adjustment.world import RISE, SLOW, Event, Policy
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, LOW, Method
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
 
-EVEN = Policy((50, 50), Way(HIERARCHICAL), (0, 1))
-SHIFTED = Policy((40, 60), Way(HIERARCHICAL), (0, 1))
-RARE = Policy((40, 60), Way(LOW, 5), (0, 1))
+EVEN = Policy((50, 50), Method(HIERARCHICAL), (0, 1))
+SHIFTED = Policy((40, 60), Method(HIERARCHICAL), (0, 1))
+RARE = Policy((40, 60), Method(LOW, 5), (0, 1))
 
 
 def state() -> JobState:
@@ -29,12 +28,12 @@ def test_changes_wait_for_their_time_and_for_the_one_before() -> None:
     job.plan(10.0, [(2.0, SHIFTED), (2.25, RARE)], 3)
     assert job.policy == EVEN
     job.go_on(12.0)
-    assert job.carried == [Carried(12.0, 12.5, SHIFTED, 3)]
+    assert job.carried == [ChangeInForce(12.0, 12.5, SHIFTED, 3)]
     assert job.policy == SHIFTED
     job.go_on(12.4)
     assert len(job.planned) == 1
     job.go_on(20.0)
-    assert job.carried[1:] == [Carried(12.5, 13.0, RARE, 3)]
+    assert job.carried[1:] == [ChangeInForce(12.5, 13.0, RARE, 3)]
     assert (job.ready, job.planned) == (13.0, [])
 
 
@@ -53,14 +52,14 @@ def test_what_is_on_its_way_goes_on_when_a_new_plan_comes() -> None:
     job = state()
     job.plan(4.0, [(0.0, RARE)], 0)
     job.plan(4.0, [(0.0, EVEN)], 1)
-    assert job.carried == [Carried(4.0, 5.0, RARE, 0)]
+    assert job.carried == [ChangeInForce(4.0, 5.0, RARE, 0)]
     job.go_on(5.0)
-    assert job.carried[1:] == [Carried(5.0, 6.0, EVEN, 1)]
+    assert job.carried[1:] == [ChangeInForce(5.0, 6.0, EVEN, 1)]
 
 
 def test_a_change_that_changes_nothing_takes_no_time_and_is_passed_over() -> None:
     job = state()
-    turned = Policy((50, 50), Way(HIERARCHICAL), (1, 0))
+    turned = Policy((50, 50), Method(HIERARCHICAL), (1, 0))
     job.plan(0.0, [(0.0, EVEN), (0.0, turned), (1.0, SHIFTED)], 0)
     job.go_on(9.0)
     assert [each.policy for each in job.carried] == [SHIFTED]
@@ -74,7 +73,7 @@ def test_jobs_begin_with_what_is_best_at_the_first_levels() -> None:
 
 def test_a_request_tells_of_policies_plans_and_levels_as_they_stand() -> None:
     world = window(Event(8.0, RISE, 0, 1.4), Event(8.0, SLOW, 2, 3.0))
-    plant, wire = Plant(world), Wire(world)
+    plant, wire = Plant(world), Codec(world)
     first = wire.request(plant)
     assert "changed" not in first["jobs"][0]
     assert "planned" not in first["jobs"][0]

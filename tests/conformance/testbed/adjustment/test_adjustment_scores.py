@@ -9,20 +9,21 @@ from conformance.testbed.adjustment.calm_windows import running, window
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.adjustment.law import Policy
-from kuayu_conformance.testbed.adjustment.run import Carried, JobCourse, Outcome
-from kuayu_conformance.testbed.adjustment.scores import (
+from kuayu_conformance.testbed.adjustment.run import (
+    ChangeInForce,
     Course,
     Courses,
     Disturbance,
-    Yardstick,
+    JobCourse,
+    Outcome,
+    Scorer,
     greatest_loss,
     recovered_at,
 )
-from kuayu_conformance.testbed.adjustment.world import RISE, Event
-from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, Way
+from kuayu_conformance.testbed.adjustment.world import RISE, Event, Policy
+from kuayu_conformance.testbed.collectives import HIERARCHICAL, Method
 
-WAY = Way(HIERARCHICAL)
+WAY = Method(HIERARCHICAL)
 EVEN, SHIFTED = Policy((50, 50), WAY, (0, 1)), Policy((63, 37), WAY, (0, 1))
 RISEN = Event(40.0, RISE, 1, 1.4)
 """The second domain is left 0.3 of its compute instead of 0.5."""
@@ -126,7 +127,7 @@ def test_from_the_recovery_on_every_window_has_enough(
 def test_progress_is_additive_and_exact_where_rates_change_within_a_cell() -> None:
     """A step a second until 40 s, then 0.6 of it; from 50.1 s on a second's pause, and a step in 1.26 s after it."""
     courses = Courses(window(RISEN), running())
-    made = courses.carried(EVEN, [Carried(50.1, 51.1, SHIFTED, 0)])
+    made = courses.carried(EVEN, [ChangeInForce(50.1, 51.1, SHIFTED, 0)])
     at = np.array([0.0, 40.0, 50.1, 51.1, 120.0])
     steps = made.steps(at[:-1], at[1:])
     assert steps[0] == pytest.approx(40.0, rel=1e-3)
@@ -138,19 +139,19 @@ def test_progress_is_additive_and_exact_where_rates_change_within_a_cell() -> No
 
 def test_a_change_that_changes_nothing_costs_nothing_and_nobody_makes_more_than_the_best() -> None:
     courses = Courses(window(RISEN), running())
-    again = courses.carried(EVEN, [Carried(50.0, 50.0, EVEN, 0)])
+    again = courses.carried(EVEN, [ChangeInForce(50.0, 50.0, EVEN, 0)])
     assert again.total == pytest.approx(courses.kept(EVEN).total)
-    assert courses.carried(EVEN, [Carried(52.0, 52.65, SHIFTED, 0)]).total <= courses.best().total
+    assert courses.carried(EVEN, [ChangeInForce(52.0, 52.65, SHIFTED, 0)]).total <= courses.best().total
 
 
 ASKED = tuple(4.0 * number for number in range(30))
 
 
-def scored(*changes: Carried, answers: Sequence[int] = ()) -> Disturbance:
+def scored(*changes: ChangeInForce, answers: Sequence[int] = ()) -> Disturbance:
     """What the rise comes to for a job with such changes, planned by such answers."""
     world = window(RISEN)
     planned = tuple((0,) if number in answers else () for number in range(len(ASKED)))
-    (found,) = Yardstick(world).score(Outcome(ASKED, planned, (JobCourse(EVEN, changes),))).disturbances
+    (found,) = Scorer(world).score(Outcome(ASKED, planned, (JobCourse(EVEN, changes),))).disturbances
     return found
 
 
@@ -160,7 +161,7 @@ def test_a_disturbance_that_nobody_answers_loses_nothing_and_never_recovers() ->
 
 
 def test_a_quick_change_has_recovered_when_it_is_in_force() -> None:
-    found = scored(Carried(52.0, 52.65, SHIFTED, 13), answers=[13])
+    found = scored(ChangeInForce(52.0, 52.65, SHIFTED, 13), answers=[13])
     assert found.recovery_s == 0.0
     assert found.loss == pytest.approx(0.065)
 
@@ -169,28 +170,28 @@ def test_a_quick_change_has_recovered_when_it_is_in_force() -> None:
 def test_recovery_is_counted_from_the_first_answer_that_has_changes(seconds: float) -> None:
     """That moves a part in vain and is in force at 48.05 s; what helps is in force so many seconds later."""
     vain, ends = Policy((51, 49), WAY, (0, 1)), 48.05 + seconds
-    found = scored(Carried(48.0, 48.05, vain, 12), Carried(ends - 0.6, ends, SHIFTED, 15), answers=[12, 15])
+    found = scored(ChangeInForce(48.0, 48.05, vain, 12), ChangeInForce(ends - 0.6, ends, SHIFTED, 15), answers=[12, 15])
     assert found.recovery_s == pytest.approx(seconds)
 
 
 def test_changes_that_a_later_answer_replaces_are_not_waited_for() -> None:
     """Those of the first answer never begin: it is counted from the answer, and from nothing that does not happen."""
-    found = scored(Carried(60.0, 60.65, SHIFTED, 14), answers=[11, 14])
+    found = scored(ChangeInForce(60.0, 60.65, SHIFTED, 14), answers=[11, 14])
     assert found.recovery_s == pytest.approx(60.65 - 44.0)
 
 
 def test_the_slowest_job_and_the_greatest_loss_are_those_of_the_disturbance() -> None:
     world = window(RISEN, jobs=[running(), running(), running(domains=(0, 2))])
     jobs = (
-        JobCourse(EVEN, (Carried(52.0, 52.65, SHIFTED, 13),)),
-        JobCourse(EVEN, (Carried(52.0, 53.65, SHIFTED, 13),)),
+        JobCourse(EVEN, (ChangeInForce(52.0, 52.65, SHIFTED, 13),)),
+        JobCourse(EVEN, (ChangeInForce(52.0, 53.65, SHIFTED, 13),)),
         JobCourse(EVEN, ()),
     )
     planned = tuple((0, 1) if number == 13 else () for number in range(len(ASKED)))
-    score = Yardstick(world).score(Outcome(ASKED, planned, jobs))
+    score = Scorer(world).score(Outcome(ASKED, planned, jobs))
     assert score.disturbances[0].loss == pytest.approx(0.165)
     assert score.disturbances[0].recovery_s == 0.0
     assert 0.9 < score.share < 1.0
     left = (jobs[0], JobCourse(EVEN, ()), jobs[2])
-    (found,) = Yardstick(world).score(Outcome(ASKED, planned, left)).disturbances
+    (found,) = Scorer(world).score(Outcome(ASKED, planned, left)).disturbances
     assert found.recovery_s == inf

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from conformance.conforming_adjuster import adjust
 
-from kuayu_conformance.testbed.adjustment.run import play
-from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick, at_once
+from kuayu_conformance.testbed.adjustment.run import Disturbance, Scorer, at_once, play
 from kuayu_conformance.testbed.adjustment.world import (
     BOUNDS,
     CELL_S,
@@ -102,9 +101,9 @@ def test_who_keeps_policies_never_recovers_who_changes_at_once_loses_too_much_an
     found: dict[str, list[Disturbance]] = {"kept": [], "at once": [], "spread": []}
     shares: dict[str, list[float]] = {name: [] for name in found}
     for world in worlds[:12]:
-        yardstick = Yardstick(world)
+        scorer = Scorer(world)
         for name, adjuster in (("kept", None), ("at once", at_once), ("spread", adjust)):
-            score = yardstick.score(play(world, adjuster))
+            score = scorer.score(play(world, adjuster))
             found[name] += score.disturbances
             shares[name].append(score.share)
     late = {name: np.mean([each.recovery_s > 20.0 for each in its]) for name, its in found.items()}

@@ -10,20 +10,26 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.testbed.chance import stream
-from kuayu_conformance.testbed.curves import __main__ as command
-from kuayu_conformance.testbed.curves import real
-from kuayu_conformance.testbed.curves.generated import (
+from kuayu_conformance.testbed.curves import (
+    MAX_POINTS,
     MEASURED,
+    MIN_POINTS,
+    PHASES,
+    REAL_FILES,
     RESTARTED,
     RESUMED,
     SCRATCH,
+    Curve,
     Noise,
     Schedule,
     curve,
     deviations,
     measure,
+    real_curves,
+    settled,
+    switches,
 )
-from kuayu_conformance.testbed.curves.phases import PHASES, Curve, settled, switches
+from kuayu_conformance.testbed.curves import __main__ as command
 
 BESIDE = Path(__file__).parents[5] / "shared" / "data"
 
@@ -36,9 +42,9 @@ def many() -> list[Curve]:
 @pytest.fixture(scope="module")
 def originals() -> tuple[Curve, ...]:
     folder = Path(os.environ.get("KUAYU_DATA") or BESIDE)
-    if not all((folder / name).is_file() for name in real.FILES.values()):
+    if not all((folder / name).is_file() for name in REAL_FILES.values()):
         pytest.skip(f"no training curves in {folder} (KUAYU_DATA names another folder), so that no real one is read")
-    return real.curves(folder)
+    return real_curves(folder)
 
 
 def test_a_rate_rises_in_a_line_and_falls_as_it_should() -> None:
@@ -54,7 +60,7 @@ def test_noise_is_as_large_and_lasts_as_long_as_it_should() -> None:
     drawn = stream("noise", "a long curve").standard_normal(20_000)
     found = measure(3.0 * np.exp(deviations(drawn, Noise("lasting", 0.02, 0.4))))
     assert found.size == pytest.approx(0.02, rel=0.05)
-    assert found.kept == pytest.approx(0.4, abs=0.05)
+    assert found.correlation == pytest.approx(0.4, abs=0.05)
 
 
 def test_the_same_seed_and_number_give_the_same_curve_whatever_others_there_are(many: list[Curve]) -> None:
@@ -92,7 +98,7 @@ def test_real_curves_have_a_course_that_is_known(originals: tuple[Curve, ...]) -
     assert by_source["mlperf llama31_8b"] == 25
     assert by_source["megatron t5"] == 5
     assert not any("GPT3P" in each.name for each in originals)
-    assert all(real.MIN_POINTS <= len(each.steps) <= real.MAX_POINTS for each in originals)
+    assert all(MIN_POINTS <= len(each.steps) <= MAX_POINTS for each in originals)
     assert len({tuple(each.losses.tolist()) for each in originals}) == len(originals)
 
 
@@ -123,7 +129,7 @@ def test_noise_of_made_up_curves_is_that_of_real_ones(originals: tuple[Curve, ..
     for stated in MEASURED:
         found = [measure(each.losses) for each in originals if each.source == stated.kind]
         assert float(np.median([one.size for one in found])) == pytest.approx(stated.size, rel=0.02)
-        assert float(np.median([one.kept for one in found])) == pytest.approx(stated.kept, abs=0.02)
+        assert float(np.median([one.correlation for one in found])) == pytest.approx(stated.correlation, abs=0.02)
 
 
 def test_curves_are_drawn_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

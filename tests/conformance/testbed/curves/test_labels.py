@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.curves.generated import curve as generated
-from kuayu_conformance.testbed.curves.phases import (
+from kuayu_conformance.testbed.curves import (
     FAST,
     NEVER,
     PHASES,
@@ -19,7 +18,7 @@ from kuayu_conformance.testbed.curves.phases import (
     STABLE,
     WARM_UP,
     Curve,
-    Delayed,
+    DelayedRecogniser,
     Switches,
     begin_of_stability,
     known_at,
@@ -27,6 +26,7 @@ from kuayu_conformance.testbed.curves.phases import (
     slopes_of,
     switches,
 )
+from kuayu_conformance.testbed.curves import curve as generated
 
 
 def curve(losses: list[float], rates: list[float] | None = None, steps: list[int] | None = None) -> Curve:
@@ -226,14 +226,16 @@ def word_by_word(steps: list[int], losses: list[float], since: int) -> int | Non
 def test_the_simple_recogniser_knows_nothing_of_the_future(of: Curve, share: float) -> None:
     place = round(share * (len(of.steps) - 1))
     until = Curve(of.name, of.source, of.steps[: place + 1], of.losses[: place + 1], of.rates[: place + 1])
-    assert Delayed.of(until, switches(until)).phase(place) == Delayed.of(of, switches(of)).phase(place)
+    assert DelayedRecogniser.of(until, switches(until)).phase(place) == DelayedRecogniser.of(of, switches(of)).phase(
+        place
+    )
 
 
 def test_the_simple_recogniser_is_right_in_the_end() -> None:
     """Stable from place 27 on; ten points are slow until 36, and behind that ten are looked at."""
     of = dropping(18, 60)
     truth = switches(of)
-    recogniser = Delayed.of(of, truth)
+    recogniser = DelayedRecogniser.of(of, truth)
     assert [truth.phase(place) for place in (26, 27)] == [FAST, STABLE]
     assert [recogniser.phase(place) for place in (0, 1, 45, 46, 59)] == [WARM_UP, FAST, FAST, STABLE, STABLE]
 
@@ -241,5 +243,5 @@ def test_the_simple_recogniser_is_right_in_the_end() -> None:
 def test_the_simple_recogniser_says_nothing_of_a_stretch_that_goes_on() -> None:
     """Behind a warm-up of 80 steps it depends on steps until 125, which is place 124."""
     of = curve([2.0] * 200, [*map(float, range(1, 81)), *[80.0] * 120])
-    recogniser = Delayed.of(of, switches(of))
+    recogniser = DelayedRecogniser.of(of, switches(of))
     assert [recogniser.phase(place) for place in (79, 80, 123, 124)] == [WARM_UP, FAST, FAST, STABLE]

@@ -14,13 +14,19 @@ from kuayu_conformance.testbed.demand.baselines import (
     LAST,
     SEASONAL,
     SMOOTHING,
+    Laid,
+    Load,
+    cases,
+    greedy,
     last_with_errors,
+    least_peak,
+    level,
+    prices_at,
     series,
     simple,
     smoothed,
 )
-from kuayu_conformance.testbed.demand.peaks import Laid, Load, cases, greedy, least_peak, level, prices_at
-from kuayu_conformance.testbed.demand.trainings import Period
+from kuayu_conformance.testbed.demand.world import Period
 
 DAY = 1_440
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.demand.trainings import (
+from kuayu_conformance.testbed.demand.world import (
     MEAN_ROOM,
     Course,
     Part,

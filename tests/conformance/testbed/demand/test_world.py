@@ -17,8 +17,24 @@ from kuayu_conformance.testbed.demand.codec import (
     subjects,
     values,
 )
-from kuayu_conformance.testbed.demand.trainings import KINDS, Course, Large, Part, Period, Training, started
-from kuayu_conformance.testbed.demand.world import CROWD, DAY, SERVING, STEP, Crowd, Domain, Event, World, world
+from kuayu_conformance.testbed.demand.world import (
+    CROWD,
+    DAY,
+    KINDS,
+    SERVING,
+    STEP,
+    Course,
+    Crowd,
+    Domain,
+    Event,
+    Large,
+    Part,
+    Period,
+    Training,
+    World,
+    started,
+    world,
+)
 from kuayu_schemas import schema
 
 PERIODS = (Period("warm_up", 64, 600.0, 0.1), Period("stable_convergence", 256, 1_200.0, 0.1))

@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from kuayu_conformance.testbed.heartbeats import QUICK, Beat, Delivery, World
-from kuayu_conformance.testbed.heartbeats.values import NODE_DEAD, Turns
+from kuayu_conformance.testbed.heartbeats import NODE_DEAD, QUICK, Beat, Delivery, Slots, World
 
 
 def quick() -> World:
@@ -23,11 +22,11 @@ def deliveries(its: World) -> Iterator[Delivery]:
 def alive(its: World) -> dict[str, list[tuple[float, float]]]:
     """When each node lives and is heard: from the incidents and partitions alone."""
     gone: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    turns = Turns(its.scale.domains)
+    slots = Slots(its.scale.domains)
     for body in its.nodes:
         for cut in its.cuts:
             if its.domains[cut.domain]["id"] == body["domain"]:
-                span = turns.at(cut.domain, cut.since), turns.at(cut.domain, cut.until)
+                span = slots.at(cut.domain, cut.since), slots.at(cut.domain, cut.until)
                 gone[str(body["id"])].append(span)
     for each in its.incidents:
         if each.kind == NODE_DEAD and each.node:

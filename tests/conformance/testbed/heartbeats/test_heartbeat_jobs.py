@@ -6,9 +6,17 @@ from math import inf
 import pytest
 from conformance.testbed.heartbeats.listening import deliveries, quick
 
-from kuayu_conformance.testbed.heartbeats import Delivery, World
-from kuayu_conformance.testbed.heartbeats.fault_plan import HUNG_AFTER, LATE_STEPS, LEAST_HUNG
-from kuayu_conformance.testbed.heartbeats.values import BLOCKING, HANG, NODE_DEAD, RANK_STRAGGLING
+from kuayu_conformance.testbed.heartbeats import (
+    BLOCKING,
+    HANG,
+    HUNG_AFTER,
+    LATE_STEPS,
+    LEAST_HUNG,
+    NODE_DEAD,
+    RANK_STRAGGLING,
+    Delivery,
+    World,
+)
 
 
 @pytest.fixture(scope="module")

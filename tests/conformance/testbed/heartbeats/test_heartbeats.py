@@ -11,21 +11,25 @@ from conformance.testbed.heartbeats.listening import alive, by_node, deliveries,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.heartbeats import FULL, QUICK, Delivery, Incident, World
-from kuayu_conformance.testbed.heartbeats.fault_plan import RECOVERY
-from kuayu_conformance.testbed.heartbeats.values import (
+from kuayu_conformance.testbed.heartbeats import (
     AMID,
     CAUSES,
     DOMAIN_UNREACHABLE,
     FLAPPING,
+    FULL,
     JOB_HUNG,
     LOGGED,
     NODE_DEAD,
     PERIOD,
+    QUICK,
     RACK,
+    RECOVERY,
     RESET,
+    SLOT,
     TOLD,
-    TURN,
+    Delivery,
+    Incident,
+    World,
 )
 from kuayu_schemas.schema import errors
 
@@ -89,7 +93,7 @@ def test_a_quick_world_has_as_many_incidents_as_its_figures_need(played: tuple[W
     assert len(demanded) == 498
     assert sum(bool(each.queried_domains) for each in demanded) >= 473
     assert {each.cause for each in demanded} == set(CAUSES)
-    assert all(its.scale.warm_up <= each.onset <= its.scale.end + TURN for each in demanded)
+    assert all(its.scale.warm_up <= each.onset <= its.scale.end + SLOT for each in demanded)
     causes = Counter(each.cause for each in demanded)
     assert causes[RACK] == 8 * its.scale.racks
     assert causes["node dies"] > len(demanded) / 2

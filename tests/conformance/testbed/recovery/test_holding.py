@@ -4,8 +4,7 @@ import dataclasses
 
 from conformance.testbed.recovery.plain_windows import HERE, THERE, Json, job, plain
 
-from kuayu_conformance.testbed.recovery.state import Copy, fewest, held
-from kuayu_conformance.testbed.recovery.world import World
+from kuayu_conformance.testbed.recovery.world import Copy, World, fewest, hold
 
 WORLD = plain(job(), job("other"), free=5)
 NUMBERS = {"job": 0, "other": 1}
@@ -17,7 +16,7 @@ def kept(
     """Spares and copies that are held, and how much is not."""
     pools = [{"domain": name, "spares": count, "risk": 0.0, "price": 0.0} for name, count in spares.items()]
     told: list[Json] = [{"job": name, "domain": domain, "period": period} for name, domain, period in copies]
-    found = held(world, {"pools": pools, "copies": told})
+    found = hold(world, {"pools": pools, "copies": told})
     return found.spares, list(found.copies), len(found.left_out)
 
 
@@ -56,6 +55,6 @@ def test_what_nobody_knows_or_what_stands_twice_is_left_out() -> None:
 
 
 def test_without_a_plan_nothing_is_held_and_spares_have_their_price() -> None:
-    assert held(WORLD, None).spares == (0, 0, 0)
+    assert hold(WORLD, None).spares == (0, 0, 0)
     pools = [{"domain": HERE, "spares": 2, "risk": 0.0, "price": 0.0}]
-    assert held(WORLD, {"pools": pools, "copies": []}).price(WORLD) == 12.0
+    assert hold(WORLD, {"pools": pools, "copies": []}).price(WORLD) == 12.0

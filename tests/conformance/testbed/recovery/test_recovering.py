@@ -18,7 +18,7 @@ from conformance.testbed.recovery.plain_windows import (
     restore,
 )
 
-from kuayu_conformance.testbed.recovery.state import Incident
+from kuayu_conformance.testbed.recovery.world import Incident
 
 HOME = ("job", HERE, 100.0)
 

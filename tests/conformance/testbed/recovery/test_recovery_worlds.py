@@ -14,9 +14,8 @@ from kuayu_conformance.checks.resilience.backups import backup_deviations
 from kuayu_conformance.checks.resilience.backups import fewest as fewest_told
 from kuayu_conformance.checks.resilience.resilience_requests import deviations
 from kuayu_conformance.testbed.recovery import world as recovery_world
-from kuayu_conformance.testbed.recovery.run import BaselinePlanner, Planner, Run, Wire, play
-from kuayu_conformance.testbed.recovery.state import begin, fewest
-from kuayu_conformance.testbed.recovery.world import FAULTS_S, LEAD_S, World, draw
+from kuayu_conformance.testbed.recovery.run import BaselinePlanner, Codec, Planner, Run, play
+from kuayu_conformance.testbed.recovery.world import FAULTS_S, LEAD_S, World, begin, draw, fewest
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -62,7 +61,7 @@ def test_opponents_make_sound_plans_of_valid_requests(cold: bool) -> None:
 def test_the_conforming_planner_makes_sound_plans() -> None:
     for seed in SEEDS[:4]:
         world = draw(seed)
-        request = Wire(world).backup()
+        request = Codec(world).backup()
         assert backup_deviations(request, conforming_recovery.backup(request)) == []
         outcome = play(world, Looked(Conforming()))
         assert outcome.held.left_out == ()
@@ -73,7 +72,7 @@ def test_a_window_follows_from_its_seed_and_its_names_tell_nothing() -> None:
     one, again, other = draw("one"), draw("one"), draw("other")
     assert (one.jobs, one.nodes, one.domains, one.faults) == (again.jobs, again.nodes, again.domains, again.faults)
     assert np.array_equal(one.links.measured, again.links.measured)
-    assert Wire(one).failover(begin(one)) == Wire(again).failover(begin(again))
+    assert Codec(one).failover(begin(one)) == Codec(again).failover(begin(again))
     assert not {node.id for node in one.nodes} & {node.id for node in other.nodes}
 
 
@@ -112,7 +111,7 @@ def test_both_ways_to_count_spares_agree() -> None:
     for seed in SEEDS:
         world = draw(seed)
         numbers = {domain.id: number for number, domain in enumerate(world.domains)}
-        for domain in Wire(world).backup()["domains"]:
+        for domain in Codec(world).backup()["domains"]:
             assert fewest(world, numbers[domain["id"]]) == fewest_told(domain, world.risk)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kuayu_conformance.testbed.transfers.shard_simulation import HISTORY_S, INTERVAL_S, STEP_S, Floats, Names, Window
+from kuayu_conformance.testbed.shards import HISTORY_S, INTERVAL_S, STEP_S, Floats, Names, Window
 
 MEGA = 1e6
 STEP_BYTES = STEP_S * MEGA

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from conformance.conforming_collectives import choose
 
-from kuayu_conformance.testbed.transfers.collectives import (
+from kuayu_conformance.testbed.collectives import (
     FAMILIES,
     HIERARCHICAL,
     INTERVAL,
     LOW,
+    METHODS,
     PAST,
     RING,
     SWITCH,
-    WAYS,
     Course,
     Floats,
+    Method,
     Setting,
-    Way,
     baselines,
     best,
     draw,
@@ -40,26 +40,26 @@ def links(its: Setting, gigabits: float = 8.0) -> Floats:
     return np.full((1, its.domains, its.domains), gigabits * GIGABIT)
 
 
-def made(its: Setting, bandwidth: Floats, way: Way) -> float:
+def made(its: Setting, bandwidth: Floats, method: Method) -> float:
     """Steps a second in the order of the numbers."""
-    return float(rate(its, bandwidth, way, tuple(range(its.domains)))[0])
+    return float(rate(its, bandwidth, method, tuple(range(its.domains)))[0])
 
 
 def test_a_hierarchical_exchange_by_hand() -> None:
     """Inside 2 rounds of 16 Gbit over 80 Gbit/s, over domains 6 of 8 Gbit over 8 Gbit/s; two thirds of 4 s hide."""
     its = setting()
     lasts = 4.0 + 2 * (1e-5 + 0.2) + 6 * (0.01 + 1.0) - 8 / 3
-    assert made(its, links(its), Way(HIERARCHICAL)) == pytest.approx(1 / lasts)
+    assert made(its, links(its), Method(HIERARCHICAL)) == pytest.approx(1 / lasts)
 
 
 def test_a_ring_by_hand() -> None:
     """14 rounds of 4 Gbit: 0.51 s over domains, less inside; a slow fabric inside is what counts then."""
     its = setting()
-    assert made(its, links(its), Way(RING)) == pytest.approx(1 / (4.0 + 14 * 0.51 - 8 / 3))
+    assert made(its, links(its), Method(RING)) == pytest.approx(1 / (4.0 + 14 * 0.51 - 8 / 3))
     slow = Setting(its.latency, 2, 4 * GIGABIT, 1e-5, 4e9, 4.0)
-    assert made(slow, links(slow), Way(RING)) == pytest.approx(1 / (4.0 + 14 * (1e-5 + 1.0) - 8 / 3))
+    assert made(slow, links(slow), Method(RING)) == pytest.approx(1 / (4.0 + 14 * (1e-5 + 1.0) - 8 / 3))
     alone = Setting(its.latency, 1, 1.0, 1e-5, 4e9, 4.0)
-    assert made(alone, links(alone), Way(RING)) == pytest.approx(1 / (4.0 + 6 * 1.01 - 8 / 3))
+    assert made(alone, links(alone), Method(RING)) == pytest.approx(1 / (4.0 + 6 * 1.01 - 8 / 3))
 
 
 def test_low_communication_by_hand() -> None:
@@ -67,13 +67,15 @@ def test_low_communication_by_hand() -> None:
     its = setting()
     lasts = 50 * 4.0 + 6 * 1.01 - (8 / 3 - 2 * (1e-5 + 0.2))
     charged = (1 + 0.0240 * 3**0.818 * log(1 + 50 / 18.4)) ** (1 / 0.3658)
-    assert made(its, links(its), Way(LOW, 50)) == pytest.approx(50 / lasts / charged)
+    assert made(its, links(its), Method(LOW, 50)) == pytest.approx(50 / lasts / charged)
 
 
 def test_a_domain_alone_exchanges_nothing_over_domains_and_pays_for_no_period() -> None:
     its = setting(domains=1)
-    inside = Way(HIERARCHICAL)
-    assert {made(its, links(its), way) for way in WAYS if way.collective == LOW} == {made(its, links(its), inside)}
+    inside = Method(HIERARCHICAL)
+    assert {made(its, links(its), method) for method in METHODS if method.collective == LOW} == {
+        made(its, links(its), inside)
+    }
     assert made(its, links(its), inside) == pytest.approx(1 / 4.0)
 
 
@@ -81,21 +83,21 @@ def test_a_link_that_is_out_stops_whoever_needs_it_and_the_best_order_goes_aroun
     its = setting()
     bandwidth = links(its)
     bandwidth[0, 1, 2] = 0.0
-    for way in WAYS:
-        assert made(its, bandwidth, way) == 0.0
-        rates, orders = best(its, bandwidth, way)
-        assert rates[0] == pytest.approx(made(its, links(its), way))
+    for method in METHODS:
+        assert made(its, bandwidth, method) == 0.0
+        rates, orders = best(its, bandwidth, method)
+        assert rates[0] == pytest.approx(made(its, links(its), method))
         assert (1, 2) not in zip(orders[0], np.roll(orders[0], -1), strict=True)
 
 
 def test_no_order_is_quicker_than_the_best() -> None:
     world = draw("national", "orders", 4)
     chance = np.random.default_rng(1)
-    for way in WAYS:
-        quickest, _ = best(world.setting, world.window, way)
+    for method in METHODS:
+        quickest, _ = best(world.setting, world.window, method)
         for _ in range(20):
             order = tuple(chance.permutation(len(world.domains)).tolist())
-            assert (rate(world.setting, world.window, way, order) <= quickest).all()
+            assert (rate(world.setting, world.window, method, order) <= quickest).all()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -128,7 +130,7 @@ def test_a_course_tells_what_was_measured_and_what_is_in_use() -> None:
     before = course.request({"epoch": "e", "number": 1})
     assert "in_use" not in before
     order = tuple(range(len(course.world.domains)))
-    course.go_on(Way(LOW, 15), order)
+    course.go_on(Method(LOW, 15), order)
     after = course.request({"epoch": "e", "number": 2})
     assert after["in_use"] == {
         "collective": LOW, "period": 15, "order": list(course.world.domains), "since": INTERVAL,
@@ -142,10 +144,10 @@ def test_a_course_tells_what_was_measured_and_what_is_in_use() -> None:
 def test_switches_cost_their_seconds_and_a_ring_begun_elsewhere_is_none() -> None:
     course = Course(draw("metro", "paid", 5))
     order = tuple(range(len(course.world.domains)))
-    course.go_on(Way(LOW, 15), order)
-    course.go_on(Way(LOW, 15), (*order[1:], order[0]))
+    course.go_on(Method(LOW, 15), order)
+    course.go_on(Method(LOW, 15), (*order[1:], order[0]))
     assert course.switches == 0
-    course.go_on(Way(LOW, 5), order)
+    course.go_on(Method(LOW, 5), order)
     course.go_on(None)
     assert course.paused == [0.0, 0.0, SWITCH / INTERVAL, 0.0]
     assert (course.switches, course.changes) == (1, 1)
@@ -157,8 +159,8 @@ def test_another_order_is_a_switch_but_no_other_collective() -> None:
     world = next(each for each in (draw("metro", f"{seed}", 3) for seed in range(20)) if len(each.domains) > 2)
     course = Course(world)
     order = tuple(range(len(world.domains)))
-    course.go_on(Way(RING), order)
-    course.go_on(Way(RING), order[::-1])
+    course.go_on(Method(RING), order)
+    course.go_on(Method(RING), order[::-1])
     assert (course.switches, course.changes) == (1, 0)
     assert turned((2, 0, 1)) == (0, 1, 2)
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from conformance.testbed.transfers.shard_windows import MEGA, STEP_BYTES, plain
 
-from kuayu_conformance.testbed.transfers.shard_policies import Executor
-from kuayu_conformance.testbed.transfers.shard_simulation import STEP_S, Outcome, Run, State, Transfer, Window
+from kuayu_conformance.testbed.shards import STEP_S, Executor, Outcome, Run, State, Transfer, Window
 from kuayu_schemas import schema
 
 Json = dict[str, Any]

@@ -8,19 +8,25 @@ from conformance.testbed.transfers.shard_windows import plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.transfers.shard_policies import (
+from kuayu_conformance.testbed.shards import (
+    FAMILIES,
+    LEAD_S,
     NEAREST,
     ON_DEMAND,
     ONE_AHEAD,
     PULL,
+    STEP_S,
+    Outcome,
+    Run,
     Schedule,
     Static,
+    Window,
     best,
     clairvoyant,
+    draw,
     grid,
     local_slots,
 )
-from kuayu_conformance.testbed.transfers.shard_simulation import FAMILIES, LEAD_S, STEP_S, Outcome, Run, Window, draw
 
 SEED = "stories"
 
@@ -120,10 +126,10 @@ def test_more_bandwidth_never_makes_one_who_knows_it_wait_more(seed: int, times:
 
 def test_the_best_schedule_is_the_one_that_did_best_over_all_windows() -> None:
     windows = [draw("±30 %", f"{SEED}{each}", 150) for each in range(2)]
-    schedules = [Schedule(1.0, depth, way, "evenly") for depth in (1, 8) for way in (NEAREST, PULL)]
+    schedules = [Schedule(1.0, depth, source_choice, "evenly") for depth in (1, 8) for source_choice in (NEAREST, PULL)]
     found = {each: [played(window, each) for window in windows] for each in schedules}
     chosen = best(found, "waiting", pulling=False)
-    assert chosen.way == NEAREST
-    sums = {each: sum(its.waiting for its in found[each]) for each in schedules if each.way == NEAREST}
+    assert chosen.source_choice == NEAREST
+    sums = {each: sum(its.waiting for its in found[each]) for each in schedules if each.source_choice == NEAREST}
     assert sums[chosen] == min(sums.values())
     assert len(list(grid())) == 81

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.corpora.data_folder import JOB_TRACES
+from kuayu_conformance.corpora import JOB_TRACES
 from kuayu_conformance.testbed.elementary import Floats, exact_sum, growth, read_off
 
 DAY = 86400.0

@@ -11,8 +11,8 @@
    - *×0.3*: national, with episodes of each link, one in 15 minutes of 2 minutes on average.
 
 3. **Play.** :func:`follow` asks somebody at each interval, carries out what is chosen, and counts the steps.
-4. **Baselines.** Fixed choices, each in the order that was quickest by the first measurement, one of them the way that
-   was quickest then; and one who always has the quickest way in its quickest order, for nothing.
+4. **Baselines.** Fixed choices, each in the order that was quickest by the first measurement, one of them the method
+   that was quickest then; and one who always has the quickest method in its quickest order, for nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,8 +55,8 @@ _STEEPEST = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way to exchange: the collective, and the steps from one exchange over domains to the next."""
+class Method:
+    """A method of exchange: the collective, and the steps from one exchange over domains to the next."""
 
     collective: "documents.CollectiveKind"
     period: int = 1
@@ -67,7 +67,7 @@ class Way:
         return self.collective.replace("_", " ") + (f", {self.period}" if self.period > 1 else "")
 
 
-WAYS = (Way(RING), Way(HIERARCHICAL), *(Way(LOW, period) for period in (5, 15, 50, 150, 500)))
+METHODS = (Method(RING), Method(HIERARCHICAL), *(Method(LOW, period) for period in (5, 15, 50, 150, 500)))
 """Those that stand for all; services may choose others."""
 
 
@@ -96,34 +96,34 @@ class Setting:
         """How many there are."""
         return len(self.latency)
 
-    def message(self, way: Way) -> float:
+    def message(self, method: Method) -> float:
         """Bits that a domain sends to the next one in a round."""
-        return 8.0 * self.exchange / (self.domains * (self.nodes if way.collective == RING else 1))
+        return 8.0 * self.exchange / (self.domains * (self.nodes if method.collective == RING else 1))
 
 
-def rate(setting: Setting, bandwidth: Floats, way: Way, order: tuple[int, ...]) -> Floats:
+def rate(setting: Setting, bandwidth: Floats, method: Method, order: tuple[int, ...]) -> Floats:
     """Steps a second, less what rare exchanges cost in steps; zero where a link that is needed is out.
 
     Args:
         setting: What is trained.
         bandwidth: Bits a second from domain to domain, ``(T, D, D)``.
-        way: How replicas exchange.
+        method: How replicas exchange.
         order: Domains in the order of the ring.
 
     Returns:
         ``(T,)``
     """
     ring = np.array(order)
-    slowest = _messages(setting, bandwidth, way)[:, ring, np.roll(ring, -1)].max(axis=1)
-    return _steps(setting, way, slowest)
+    slowest = _messages(setting, bandwidth, method)[:, ring, np.roll(ring, -1)].max(axis=1)
+    return _steps(setting, method, slowest)
 
 
-def best(setting: Setting, bandwidth: Floats, way: Way) -> tuple[Floats, Whole]:
+def best(setting: Setting, bandwidth: Floats, method: Method) -> tuple[Floats, Whole]:
     """Steps a second in the order that is quickest at each time, and that order; ``(T,)`` and ``(T, D)``."""
     orders = _orders(setting.domains)
-    rounds = _messages(setting, bandwidth, way)[:, orders, np.roll(orders, -1, axis=1)].max(axis=2)
+    rounds = _messages(setting, bandwidth, method)[:, orders, np.roll(orders, -1, axis=1)].max(axis=2)
     chosen = rounds.argmin(axis=1)
-    return _steps(setting, way, rounds[np.arange(len(rounds)), chosen]), orders[chosen]
+    return _steps(setting, method, rounds[np.arange(len(rounds)), chosen]), orders[chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,18 +188,18 @@ class InUse:
     """What replicas use.
 
     Attributes:
-        way: How they exchange.
+        method: How they exchange.
         order: Domains in the order of the ring, as numbers.
         since: Interval of the window in which it came into use.
     """
 
-    way: Way
+    method: Method
     order: tuple[int, ...]
     since: int
 
-    def is_like(self, way: Way, order: Sequence[int]) -> bool:
-        """Whether that is no other way or order, wherever the ring begins."""
-        return self.way == way and turned(self.order) == turned(order)
+    def is_like(self, method: Method, order: Sequence[int]) -> bool:
+        """Whether that is no other method or order, wherever the ring begins."""
+        return self.method == method and turned(self.order) == turned(order)
 
 
 def turned(order: Sequence[int]) -> tuple[int, ...]:
@@ -270,22 +270,22 @@ class Course:
     def _told(self, used: InUse) -> "documents.CollectiveInUse":
         order = [self.world.domains[place] for place in used.order]
         since = INTERVAL * (self.row - used.since)
-        return {"collective": used.way.collective, "period": used.way.period, "order": order, "since": since}
+        return {"collective": used.method.collective, "period": used.method.period, "order": order, "since": since}
 
-    def go_on(self, way: Way | None, order: Sequence[int] = ()) -> None:
+    def go_on(self, method: Method | None, order: Sequence[int] = ()) -> None:
         """Let an interval pass, with what was chosen, or with what is in use where nothing was."""
-        if way is not None and (self.in_use is None or not self.in_use.is_like(way, order)):
+        if method is not None and (self.in_use is None or not self.in_use.is_like(method, order)):
             if self.in_use is not None:
                 self._waits += SWITCH
                 self.switches += 1
-                self.changes += way != self.in_use.way
-            self.in_use = InUse(way, tuple(order), self.row)
+                self.changes += method != self.in_use.method
+            self.in_use = InUse(method, tuple(order), self.row)
         lost = min(INTERVAL, self._waits)
         self._waits -= lost
         self.paused.append(lost / INTERVAL)
         carried = self.world.window[self.row : self.row + 1]
         used = self.in_use
-        self.rates.append(float(rate(self.world.setting, carried, used.way, used.order)[0]) if used else 0.0)
+        self.rates.append(float(rate(self.world.setting, carried, used.method, used.order)[0]) if used else 0.0)
 
 
 def follow(world: World, choose: "Callable[[documents.CollectiveRequest], documents.CollectiveChoice]") -> Course:
@@ -294,7 +294,7 @@ def follow(world: World, choose: "Callable[[documents.CollectiveRequest], docume
     for row in range(world.count):
         answer = choose(course.request({"epoch": "window", "number": row}))
         order = [world.domains.index(name) for name in answer["order"]]
-        course.go_on(Way(answer["collective"], answer["period"]), order)
+        course.go_on(Method(answer["collective"], answer["period"]), order)
     return course
 
 
@@ -303,9 +303,9 @@ class Baselines:
     """What others do in the same window.
 
     Attributes:
-        fixed: Steps a second of each of the ways, ``(count, ways)``.
+        fixed: Steps a second of each of the methods, ``(count, methods)``.
         quickest: Of one who always has the quickest, ``(count,)``.
-        first: Place of the way that was quickest by the first measurement.
+        first: Place of the method that was quickest by the first measurement.
     """
 
     fixed: Floats
@@ -314,7 +314,7 @@ class Baselines:
 
     @property
     def shares(self) -> Floats:
-        """Steps of the fixed ones in parts of those of the quickest, ``(ways,)``."""
+        """Steps of the fixed ones in parts of those of the quickest, ``(methods,)``."""
         shares: Floats = self.fixed.sum(axis=0) / self.quickest.sum()
         return shares
 
@@ -327,38 +327,38 @@ class Baselines:
 def baselines(world: World) -> Baselines:
     """Play the others."""
     setting, measured = world.setting, world.seen(0)[-1:]
-    begun = [best(setting, measured, way) for way in WAYS]
+    begun = [best(setting, measured, method) for method in METHODS]
     orders = [tuple(order[0].tolist()) for _, order in begun]
-    fixed = [rate(setting, world.window, way, order) for way, order in zip(WAYS, orders, strict=True)]
-    quickest = np.max([best(setting, world.window, way)[0] for way in WAYS], axis=0)
+    fixed = [rate(setting, world.window, method, order) for method, order in zip(METHODS, orders, strict=True)]
+    quickest = np.max([best(setting, world.window, method)[0] for method in METHODS], axis=0)
     return Baselines(np.stack(fixed, axis=1), quickest, int(np.argmax([rates[0] for rates, _ in begun])))
 
 
-def _messages(setting: Setting, bandwidth: Floats, way: Way) -> Floats:
+def _messages(setting: Setting, bandwidth: Floats, method: Method) -> Floats:
     """Seconds of a message from domain to domain, ``(T, D, D)``; infinite where the link is out."""
     with np.errstate(divide="ignore"):
-        seconds: Floats = setting.latency + setting.message(way) / bandwidth
+        seconds: Floats = setting.latency + setting.message(method) / bandwidth
     return seconds
 
 
-def _steps(setting: Setting, way: Way, slowest: Floats) -> Floats:
+def _steps(setting: Setting, method: Method, slowest: Floats) -> Floats:
     """Steps a second where the slowest message over domains takes so long, ``(T,)``."""
     domains, nodes, step = setting.domains, setting.nodes, setting.step_time
     hidden = PUBLISHED.overlap * step
     within = setting.node_latency + 8.0 * setting.exchange / nodes / setting.node_bandwidth
     over = slowest if domains > 1 else np.zeros_like(slowest)
-    if way.collective == RING:
+    if method.collective == RING:
         together = domains * nodes
         if nodes > 1:
             over = np.maximum(over, setting.node_latency + 8.0 * setting.exchange / together / setting.node_bandwidth)
         return 1.0 / (step + np.maximum(0.0, 2 * (together - 1) * over - hidden))
     inside, across = 2 * (nodes - 1) * within, 2 * (domains - 1) * over
-    if way.collective == HIERARCHICAL:
+    if method.collective == HIERARCHICAL:
         return 1.0 / (step + np.maximum(0.0, inside + across - hidden))
     left = np.maximum(0.0, across - max(0.0, hidden - inside))
-    lasts = way.period * (step + max(0.0, inside - hidden)) + left
-    charged = penalty(domains, way.period) if domains > 1 else 1.0
-    return way.period / (charged * lasts)
+    lasts = method.period * (step + max(0.0, inside - hidden)) + left
+    charged = penalty(domains, method.period) if domains > 1 else 1.0
+    return method.period / (charged * lasts)
 
 
 @cache
@@ -411,9 +411,9 @@ def _regimes(chance: np.random.Generator, shape: tuple[int, ...], stays: tuple[f
     """
     leaves = np.array([1.0 - exponential(-INTERVAL / stay) for stay in stays])
     draws, moves = chance.random(shape), chance.integers(1, len(stays), shape)
-    made = np.empty(shape, dtype=np.int64)
+    regimes = np.empty(shape, dtype=np.int64)
     now = np.full(shape[1:], first)
-    for row in range(len(made)):
-        made[row] = now
+    for row in range(len(regimes)):
+        regimes[row] = now
         now = np.where(draws[row] < leaves[now], (now + moves[row]) % len(stays), now)
-    return made
+    return regimes

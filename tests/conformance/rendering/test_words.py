@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.words import visible
 
 
 @pytest.mark.parametrize(

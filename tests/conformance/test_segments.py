@@ -1,4 +1,4 @@
-"""A stretch of an episode is not played again where the record holds the very same, and is wherever it does not."""
+"""A segment of an episode is not played again where the record holds the very same, and is wherever it does not."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +24,8 @@ from kuayu_conformance.checks.scheduling import latency as sch_latency
 from kuayu_conformance.checks.scheduling import stability as sch_stability
 from kuayu_conformance.checks.scheduling.cells import plan
 from kuayu_conformance.checks.scheduling.placement_requests import Scale
-from kuayu_conformance.episode import Episode, Request, Settings, describe
+from kuayu_conformance.episode import Episode, Known, Request, Said, SegmentStore, Settings, describe
 from kuayu_conformance.run.replay import ReplaySource
-from kuayu_conformance.segments import Known, Said, Stretches
 from kuayu_conformance.transcript import Event, TranscriptError, pack, request_digest
 
 NAME = "res_adjusting"
@@ -78,11 +77,11 @@ class Sums:
         found = episode.again("sum")
         if found is None:
             self.played += 1
-            with episode.segment("sum") as stretch:
+            with episode.segment("sum") as segment:
                 drawn = [times * episode.random.randrange(100) for _ in range(3)]
                 found = sum(episode.ask("POST", "/v1/double", number).json for number in drawn)
                 if keep:
-                    stretch.keep(found)
+                    segment.keep(found)
         return found, episode.random.random()
 
 
@@ -105,7 +104,7 @@ def replayed(events: Sequence[Event], run: str, name: str = NAME) -> Episode:
     return episode(ReplaySource(name, events), run, name)
 
 
-def test_what_came_of_a_stretch_comes_of_its_record_without_playing_it_and_all_else_goes_on_as_before() -> None:
+def test_what_came_of_a_segment_comes_of_its_record_without_playing_it_and_all_else_goes_on_as_before() -> None:
     sums, run = Sums(), uuid4().hex
     found, events, live = recorded(sums, run)
     again = replayed(events, run)
@@ -165,17 +164,17 @@ def test_a_live_episode_is_always_played() -> None:
     assert sums.played == 2
 
 
-def test_the_oldest_stretches_make_room_for_new_ones() -> None:
-    def stretch(exchanges: int) -> Known:
+def test_the_oldest_segments_make_room_for_new_ones() -> None:
+    def segment(exchanges: int) -> Known:
         return Known((Said(Request("GET", "/", {}, b"", "own"), "", "", ""),) * exchanges, (), (), 1)
 
-    stretches = Stretches(most=5)
+    segments = SegmentStore(most=5)
     for key, exchanges in (("a", 2), ("b", 2), ("c", 3)):
-        stretches.put(key, stretch(exchanges))
-    assert [stretches.get(key) is not None for key in "abc"] == [False, True, True]
-    stretches.put("b", stretch(1))
-    stretches.put("d", stretch(1))
-    assert [stretches.get(key) is not None for key in "bcd"] == [True, True, True]
+        segments.put(key, segment(exchanges))
+    assert [segments.get(key) is not None for key in "abc"] == [False, True, True]
+    segments.put("b", segment(1))
+    segments.put("d", segment(1))
+    assert [segments.get(key) is not None for key in "bcd"] == [True, True, True]
 
 
 class Unrepeated:
