@@ -9,11 +9,12 @@ import importlib
 import inspect
 import lzma
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
+from mutants.cover import definition
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks import CHECKS, CheckEntry
@@ -64,8 +65,14 @@ def _operation(method: str, path: str) -> str:
 
 def keeps_to_the_run(check: Check[object]) -> bool:
     """Whether a check asks which operations the run is about, by itself or through the kit."""
-    source = inspect.getsource(importlib.import_module(check.judge.__module__))
+    source = "".join(map(defining, (check.observe, check.judge)))
     return "settings.asks(" in source or "decision_services(" in source
+
+
+def defining(function: Callable[..., object]) -> str:
+    """What defines a function in its module, which may have other checks beside."""
+    module = importlib.import_module(function.__module__)
+    return definition(inspect.getsource(module), function.__name__)
 
 
 @pytest.mark.parametrize("requirement", [name for name in OF_PROFILES if name[:3] in DIVIDED])

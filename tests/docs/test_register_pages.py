@@ -30,7 +30,7 @@ NAMES_OF_OTHERS = re.compile(
 GENERATED = (
     "requirements", "indicators", "exporters", "api", "problems", "schemas", "probe_sets", "chinese", "perception",
     "demand_measured", "forecast_measured", "scheduling_measured", "resilience_measured", "world", "implementations",
-    "changelog",
+    "changelog", "differences",
 )  # fmt: skip
 """Modules of pages that are read whole here."""
 OTHERWISE = {
