@@ -46,7 +46,10 @@ REPORT_PATIENCE_S: Final = 5.0
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 10.0
 LOCAL_POLL_S: Final = 0.25
 REMOTE_POLL_S: Final = 2.0
-"""Seconds between two looks at runs and nodes: of this host, and of a cluster that is asked over a network."""
+"""Seconds between two looks at runs: of this host, and of a cluster that is asked over a network."""
+
+NODES_POLL_S: Final = 5.0
+"""Seconds between two looks at the nodes of a cluster, which may be thousands and come in one answer."""
 
 SAMPLES: Final = 5_000
 """Samples that wait for the service at most."""
@@ -286,7 +289,7 @@ class RunningDomain:
             watch = NodeWatch(client, self._engine, self._settings.domain, self._settings.nodes)
             while not self._stopped.is_set():
                 watch.poll()
-                self._stopped.wait(REMOTE_POLL_S)
+                self._stopped.wait(NODES_POLL_S)
 
     def _observe(self) -> None:
         settings = self._settings

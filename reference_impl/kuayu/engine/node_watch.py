@@ -16,7 +16,7 @@ from kuayu_schemas.models import HealthState, Node, OperatingState, Sample, Subj
 
 logger = logging.getLogger(__name__)
 
-REPEATED_POLLS: Final = 30
+REPEATED_POLLS: Final = 12
 """Polls after which it is said again of a node that it can be given nothing: a service may have been restored since."""
 
 
