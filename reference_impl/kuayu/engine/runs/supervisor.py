@@ -305,7 +305,7 @@ class Supervisor:
     Args:
         order: What the engine wrote: ``directory``, ``held`` (a file to remove at the end), ``state`` (what the state
             file says beside how the run stands), ``grace`` in seconds, ``characters`` of a line, ``log_bytes``,
-            ``ties`` (pipes that end with whom the run is tied to), and for each of ``ranks`` its ``rank``, ``command``,
+            ``ties`` (pipes that end with whom the run is tied to, if it is), and for each of ``ranks`` its ``rank``, ``command``,
             ``directory`` and ``environment``.
         guard: The process that waits for this one.
         report: Descriptor that is told how the start went.
@@ -364,7 +364,7 @@ class Supervisor:
             return False
 
         self._selector.register(read, selectors.EVENT_READ, drain)
-        for tie in self._order["ties"]:
+        for tie in self._order.get("ties", ()):  # shares of a run of Ray are tied to nobody
             self._selector.register(tie, selectors.EVENT_READ, lambda tie=tie: self._cut(tie))
 
     def _cut(self, tie: int) -> bool:
