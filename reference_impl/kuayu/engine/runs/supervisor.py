@@ -305,7 +305,7 @@ class Supervisor:
     Args:
         order: What the engine wrote: ``directory``, ``held`` (a file to remove at the end), ``state`` (what the state
             file says beside how the run stands), ``grace`` in seconds, ``characters`` of a line, ``log_bytes``,
-            ``ties`` (pipes that end with whom the run is tied to, if it is), and for each of ``ranks`` its ``rank``, ``command``,
+            ``ties`` (pipes that end with whom a run is tied to), for each of ``ranks`` its ``rank``, ``command``,
             ``directory`` and ``environment``.
         guard: The process that waits for this one.
         report: Descriptor that is told how the start went.
