@@ -51,6 +51,18 @@ def test_a_file_is_submitted_once_under_its_name_however_often(folder: Path) -> 
     assert json.loads(kuayu("submit", "a.yaml", "--json", "--set", "name=named-2"))["priority"] == 3
 
 
+def test_all_that_asks_a_service_finds_that_of_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "digest" in json.loads(kuayu("graph", "--json"))
+    assert isinstance(json.loads(kuayu("faults", "--json")), list)
+    kuayu("collect", "--domain", "in-folder", "--node", "host", "--no-probe", "--duration", "0.1")
+    assert [node["id"] for node in json.loads(kuayu("graph", "--json"))["nodes"] if node["domain"] == "in-folder"]
+    monkeypatch.chdir(folder.parent)
+    assert "digest" in json.loads(kuayu("graph", "--json", "--data", folder / "kuayu-data"))
+    hint = "start one with kuayu up, in this folder; or name one with --url, or in KUAYU_URL"
+    for command in (("graph",), ("faults",), ("jobs",)):
+        assert hint in kuayu(*command, "--data", folder / "none", "--url", "http://127.0.0.1:1", status=1)
+
+
 def test_a_file_without_a_name_is_another_job_each_time(folder: Path) -> None:
     (folder / "fine tune.yaml").write_text(LEAST, encoding="utf-8")
     assert [json.loads(kuayu("submit", "fine tune.yaml", "--json"))["id"] for _ in range(2)] == [

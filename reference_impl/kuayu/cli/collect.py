@@ -18,9 +18,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kuayu.cli.decisions import check_url
+from kuayu.cli.data_directory import DEFAULT, Data, Token, Url, service_of
 from kuayu.cli.probe import progress_bar
-from kuayu.cli.terminal import USAGE, Token, errors, fail
+from kuayu.cli.terminal import USAGE, errors, fail
 
 if TYPE_CHECKING:
     from kuayu.engine.collector import Tally
@@ -37,11 +37,12 @@ console = Console(highlight=False)
 
 def collect(
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="Base URL of the service; /v1 lies under it.")],
+    url: Url = None,
     domain: Annotated[str, typer.Option(metavar="ID", help="Domain of this host; registered when there is none.")],
     node: Annotated[str, typer.Option(metavar="ID", help="Node to register this host as.")],
     period: Annotated[float, typer.Option(metavar="S", min=0.1, max=60, help="Seconds between observations.")] = 0.9,
     token: Token = None,
+    data: Data = DEFAULT,
     probe: Annotated[bool, typer.Option(help="Measure once, at the beginning, what this host sustains.")] = True,
     probe_budget: Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds for these probes.")] = 10.0,
     storage_path: Annotated[Path | None, typer.Option(metavar="DIR", help="Directory on the store to measure.")] = None,
@@ -58,9 +59,14 @@ def collect(
     from kuayu.engine.host import Host
 
     host = Host.here()
+    request, credential = service_of(url, token, data)
     try:
         host.node(node, domain)
-        with stopping() as stop, Client(url, token=token, timeout_s=5.0, attempts=1) as client, _Status() as status:
+        with (
+            stopping() as stop,
+            Client(request, token=credential, timeout_s=5.0, attempts=1) as client,
+            _Status() as status,
+        ):
             tally = Collector(client, host, domain=domain, node=node, capacity=buffer).run(
                 stop,
                 period_s=period,
@@ -74,8 +80,6 @@ def collect(
         ) from error
     except ClientError as error:
         raise fail(error.cause, error.hint) from error
-    except ValueError as error:
-        raise fail(str(error), "write it as http://HOST:PORT", USAGE) from error
     console.print(describe(tally))
     if tally.waiting:
         raise fail(
@@ -176,9 +180,7 @@ ENDING_S = 1.0
 def beat(
     *,
     node: Annotated[list[str], typer.Option(metavar="ID", help="Node that beats; may be repeated.")],
-    url: Annotated[str, typer.Option(metavar="URL", help="Base URL of the service; /v1 lies under it.")] = (
-        "http://127.0.0.1:8080"
-    ),
+    url: Url = None,
     every: Annotated[
         float, typer.Option(metavar="S", min=MIN_BEAT_SECONDS, max=60, help="Seconds between beats.")
     ] = 0.5,
@@ -202,6 +204,7 @@ def beat(
         ),
     ] = None,
     token: Token = None,
+    data: Data = DEFAULT,
 ) -> None:
     """Send a service signs of life of nodes, new lines of their logs, and how far training jobs are.
 
@@ -216,7 +219,7 @@ def beat(
     from kuayu.engine.log_tail import StepFile
 
     nodes = _checked(node)
-    check_url(url)
+    request, credential = service_of(url, token, data)
     with ExitStack() as stack:
         logs = [(of, stack.enter_context(_opened(file))) for of, file in _named(log, nodes, "--log")]
         progress: dict[str, StepFile] = {}
@@ -225,13 +228,13 @@ def beat(
                 raise fail(f"--steps: {of} has two files", "have all its ranks write to one file", USAGE)
             progress[of] = StepFile(stack.enter_context(_opened(file)), complain=partial(_odd, file))
         stop = stack.enter_context(stopping())
-        client = stack.enter_context(Client(url, token=token, timeout_s=BEAT_TIMEOUT_SECONDS, attempts=1))
+        client = stack.enter_context(Client(request, token=credential, timeout_s=BEAT_TIMEOUT_SECONDS, attempts=1))
         # In so many parts of a second that whoever goes on with another period never falls behind what was sent.
         first = 1 if anew else int(seconds_up() / MIN_BEAT_SECONDS)
         sender = HeartbeatSender(client, nodes, steps=progress, notify=_say, first=first)
-        typer.echo(f"kuayu beat for {', '.join(nodes)} at {url}, every {every:g} s", err=True)
+        typer.echo(f"kuayu beat for {', '.join(nodes)} at {request}, every {every:g} s", err=True)
         if logs:
-            slow = stack.enter_context(Client(url, token=token, timeout_s=LOG_TIMEOUT_SECONDS, attempts=1))
+            slow = stack.enter_context(Client(request, token=credential, timeout_s=LOG_TIMEOUT_SECONDS, attempts=1))
             stack.enter_context(_beside(LogSender(slow, logs, notify=_say), stop))
         try:
             sender.run(stop, every)

@@ -12,16 +12,20 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kuayu.cli.decisions import check_url
 from kuayu.cli.terminal import USAGE, errors, fail
 from kuayu.engine.locking import lock, lock_of
+
+if TYPE_CHECKING:
+    from kuayu.client import Client
 
 DEFAULT = Path("kuayu-data")
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -229,6 +233,37 @@ def no_service(cause: str, hint: str, data: Path) -> typer.Exit:
     if URL_VARIABLE not in os.environ and not directory.is_up:
         hint = f"start one with kuayu up, in this folder; or name one with --url, or in {URL_VARIABLE}"
     return fail(cause, hint)
+
+
+@contextmanager
+def connected(
+    url: str | None, token: str | None, data: Path, *, missing: str = "kuayu jobs lists all"
+) -> Iterator["Client"]:
+    """A client of the service that is meant; failures are told with cause and hint, and Ctrl-C is no failure.
+
+    Args:
+        url: As given; see :func:`service_of`.
+        token: As given.
+        data: Data directory of ``kuayu up``.
+        missing: Hint where the service does not know what it is asked about.
+    """
+    from kuayu.client import Client, ClientError, NotFoundError, UnauthorisedError, UnreachableError
+
+    request, credential = service_of(url, token, data)
+    try:
+        with Client(request, token=credential) as client:
+            yield client
+    except UnreachableError as error:
+        raise no_service(error.cause, error.hint, data) from error
+    except UnauthorisedError as error:
+        hint = "name a token with --token or in KUAYU_TOKEN, or be where the data directory of kuayu up is"
+        raise fail(error.cause, hint) from error
+    except NotFoundError as error:
+        raise fail(error.cause, missing) from error
+    except ClientError as error:
+        raise fail(error.cause, error.hint) from error
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
 
 
 def engine_options(name: str, given: Mapping[str, str]) -> dict[str, Any]:

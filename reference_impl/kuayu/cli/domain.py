@@ -325,7 +325,7 @@ def link(
 
     The way back is taken to be like it, unless it is registered too. What else was registered of it stays.
     """
-    from kuayu.cli.jobs import connected
+    from kuayu.cli.data_directory import connected
     from kuayu.client import NotFoundError
 
     name = f"{source}-{destination}"

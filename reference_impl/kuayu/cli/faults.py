@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +13,8 @@ import typer
 from rich.console import Console, Group
 from rich.markup import escape
 
-from kuayu.cli.decisions import check_url
-from kuayu.cli.terminal import Token, fail, plain_table
+from kuayu.cli.data_directory import DEFAULT, Data, Token, Url, connected
+from kuayu.cli.terminal import plain_table
 from kuayu_schemas.models import Fault, FaultKind, FaultState
 
 STYLES = {
@@ -118,9 +119,7 @@ if TYPE_CHECKING:
 
 def faults(
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="Base URL of the service; /v1 lies under it.")] = (
-        "http://127.0.0.1:8080"
-    ),
+    url: Url = None,
     domain: Annotated[
         str | None, typer.Option(metavar="ID", help="Only faults of this domain and of its nodes; all by default.")
     ] = None,
@@ -129,6 +128,7 @@ def faults(
     ] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Follow changes as they come, until Ctrl+C.")] = False,
     token: Token = None,
+    data: Data = DEFAULT,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: a list of faults, and with --follow a line for each change.")
     ] = False,
@@ -138,22 +138,16 @@ def faults(
     SINCE is from when on it is taken to last, TOLD how long after that the service had come to its verdict. ACTIONS are
     what it has asked domains to do because of it, by their names.
     """
-    from kuayu.client import Client, ClientError
     from kuayu_schemas.models import FaultState
 
-    check_url(url)
-    try:
-        with Client(url, token=token) as client:
-            if follow:
-                news = (fault for fault in client.follow_faults() if domain in {None, fault.domain})
+    with connected(url, token, data) as client:
+        if follow:
+            news = (fault for fault in client.follow_faults() if domain in {None, fault.domain})
+            with suppress(KeyboardInterrupt):
                 _follow(news, everything=everything, as_json=as_json)
-            else:
-                state = None if everything else FaultState.open
-                _show(list(client.faults(domain=domain, state=state)), everything=everything, as_json=as_json)
-    except ClientError as error:
-        raise fail(error.cause, error.hint) from error
-    except KeyboardInterrupt:
-        raise typer.Exit from None
+        else:
+            state = None if everything else FaultState.open
+            _show(list(client.faults(domain=domain, state=state)), everything=everything, as_json=as_json)
 
 
 def _show(faults: "list[Fault]", *, everything: bool, as_json: bool) -> None:

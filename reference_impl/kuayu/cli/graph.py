@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 
-from kuayu.cli.terminal import USAGE, Token, fail
+from kuayu.cli.data_directory import DEFAULT, Data, Token, Url, connected
 from kuayu.picture import GraphPicture
 from kuayu_schemas.models import (
     DomainVertex,
@@ -154,36 +155,25 @@ if TYPE_CHECKING:
 
 def graph(
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="Base URL of the service; /v1 lies under it.")] = (
-        "http://127.0.0.1:8080"
-    ),
+    url: Url = None,
     domain: Annotated[
         str | None, typer.Option(metavar="ID", help="Only this domain, with each of its nodes; all domains by default.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Follow changes as they come, until Ctrl+C.")] = False,
     token: Token = None,
+    data: Data = DEFAULT,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: the graph with all nodes; with --follow, one line per change.")
     ] = False,
 ) -> None:
     """Show the resource graph of a service: domains with their nodes by state, and the links between them."""
-    from kuayu.client import Client, ClientError, NotFoundError
-
     nodes = as_json or domain is not None
-    try:
-        with Client(url, token=token) as client:
-            if follow:
+    with connected(url, token, data, missing="kuayu graph without --domain shows which domains there are") as client:
+        if follow:
+            with suppress(KeyboardInterrupt):
                 _follow(client.follow_graph(nodes=nodes, domain=domain), as_json=as_json)
-            else:
-                _show(client.graph(nodes=nodes, domain=domain), as_json=as_json)
-    except NotFoundError as error:
-        raise fail(error.cause, "kuayu graph without --domain shows which domains there are") from error
-    except ClientError as error:
-        raise fail(error.cause, error.hint) from error
-    except ValueError as error:
-        raise fail(f"--url: {error}", "write it as http://HOST:PORT", USAGE) from error
-    except KeyboardInterrupt:
-        raise typer.Exit from None
+        else:
+            _show(client.graph(nodes=nodes, domain=domain), as_json=as_json)
 
 
 def _show(graph: "ResourceGraph", *, as_json: bool) -> None:

@@ -10,7 +10,6 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +20,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from kuayu.cli import data_directory
-from kuayu.cli.data_directory import no_service, service_of
+from kuayu.cli.data_directory import connected
 from kuayu.cli.decisions import content_of, listed
 from kuayu.cli.place import length, where
 from kuayu.cli.terminal import USAGE, fail, plain_table
@@ -327,28 +326,6 @@ def cancel(
         ends.append(fail(f"there is no job {', '.join(missing)}", "kuayu jobs lists all"))
     if ends:
         raise ends[0]
-
-
-@contextmanager
-def connected(url: str | None, token: str | None, data: Path) -> Iterator["Client"]:
-    """A client of the service that is meant; failures are told with cause and hint, and Ctrl-C is no failure."""
-    from kuayu.client import Client, ClientError, NotFoundError, UnauthorisedError, UnreachableError
-
-    request, credential = service_of(url, token, data)
-    try:
-        with Client(request, token=credential) as client:
-            yield client
-    except UnreachableError as error:
-        raise no_service(error.cause, error.hint, data) from error
-    except UnauthorisedError as error:
-        hint = "name a token with --token or in KUAYU_TOKEN, or be where the data directory of kuayu up is"
-        raise fail(error.cause, hint) from error
-    except NotFoundError as error:
-        raise fail(error.cause, "kuayu jobs lists all") from error
-    except ClientError as error:
-        raise fail(error.cause, error.hint) from error
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
 
 
 def awaited(client: "Client", record: "JobRecord") -> "JobRecord":
