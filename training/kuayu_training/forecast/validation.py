@@ -57,6 +57,12 @@ from kuayu_training.forecast.sources import (
 )
 
 SEED = 20_261_225
+"""Of the inner loop, where no other is given; a look at the outer one has a seed that was written down before."""
+
+MIN_ORIGINS = 8
+"""Instants of a source at least: at fewer, the last value may be right everywhere, and leaves nothing to compare."""
+
+MIN_SOURCES = 2
 
 LOG = Path("docs/results/forecast/outer-loop.tsv")
 
@@ -103,29 +109,31 @@ class Figure:
     pinball: float
 
 
-def knowledge(source: Source, jobs: Jobs) -> list[JobKnowledge]:
+def knowledge(source: Source, jobs: Jobs, seed: int = SEED) -> list[JobKnowledge]:
     """What may be known of durations: as roughly as before, to a factor of e, to a tenth, and arrivals too."""
-    tenth = missing_by(jobs, 0.1, SEED)
+    tenth = missing_by(jobs, 0.1, seed)
     half = source.offset + MINUTE * source.values.shape[1] / 2
     return [
         JobKnowledge("as before", as_before(jobs, half)),
-        JobKnowledge("σ = 1", missing_by(jobs, 1.0, SEED)),
+        JobKnowledge("σ = 1", missing_by(jobs, 1.0, seed)),
         JobKnowledge("10 %", tenth),
         JobKnowledge("10 %, announced", tenth, ANNOUNCED),
     ]
 
 
-def origins(source: Source, count: int) -> Whole:
+def origins(source: Source, count: int, seed: int = SEED) -> Whole:
     """Instants, in minutes, one drawn in each of so many equal spans after the first SEEN values."""
     edges = np.linspace(SEEN, source.values.shape[1] - 1 - max(AHEAD), count + 1)
-    drawn = np.random.default_rng([SEED, count]).uniform(edges[:-1], edges[1:])
+    drawn = np.random.default_rng([seed, count]).uniform(edges[:-1], edges[1:])
     return drawn.astype(np.int64)
 
 
-def figures(source: Source, jobs: Jobs, count: int, choices: Sequence[int], processes: int = 1) -> Iterator[Figure]:
+def figures(
+    source: Source, jobs: Jobs, count: int, choices: Sequence[int], processes: int = 1, seed: int = SEED
+) -> Iterator[Figure]:
     """Figures of some choices on one source."""
-    tried = origins(source, count)
-    known = knowledge(source, jobs)
+    tried = origins(source, count, seed)
+    known = knowledge(source, jobs, seed)
     at_minute = partial(_answers, source, jobs, known, choices)
     if processes > 1:
         with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
@@ -212,7 +220,7 @@ def figure_table(rows: Sequence[Figure], picked: Mapping[str, int], title: str) 
     return table
 
 
-def log(rows: Sequence[Figure], picked: Mapping[str, int], file: Path, command: str) -> None:
+def log(rows: Sequence[Figure], picked: Mapping[str, int], file: Path, command: str, seed: int = SEED) -> None:
     """Add what the outer loop showed to the log."""
     names = [field.name for field in fields(Figure)]
     new = not file.exists()
@@ -223,17 +231,17 @@ def log(rows: Sequence[Figure], picked: Mapping[str, int], file: Path, command: 
             if picked[one.source] == one.choice:
                 cells = [f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in astuple(one)]
                 cells[names.index("choice")] = _name(CHOICES[one.choice])
-                text.write("\t".join([f"{datetime.now(UTC):%Y-%m-%d}", command, str(SEED), *cells]) + "\n")
+                text.write("\t".join([f"{datetime.now(UTC):%Y-%m-%d}", command, str(seed), *cells]) + "\n")
 
 
-def _cached(
-    data: Path, source: Source, count: int, choices: Sequence[int], folder: Path | None, processes: int
-) -> list[Figure]:
+def _cached(data: Path, source: Source, given: argparse.Namespace) -> list[Figure]:
     """Figures of a source, from the folder where they are there."""
-    file = folder / f"{source.name}-{count}-{'-'.join(map(str, choices))}.json" if folder else None
+    parts = (source.name, given.seed, given.origins, *given.choices)
+    file = given.kept / f"{'-'.join(map(str, parts))}.json" if given.kept else None
     if file and file.exists():
         return [Figure(**row) for row in json.loads(file.read_text("utf-8"))]
-    rows = list(figures(source, read_jobs(data, source.name, source.domains), count, choices, processes))
+    jobs = read_jobs(data, source.name, source.domains)
+    rows = list(figures(source, jobs, given.origins, given.choices, given.processes, given.seed))
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps([asdict(one) for one in rows]), "utf-8")
@@ -251,11 +259,16 @@ def main() -> int:
     parser.add_argument("--choices", nargs="+", type=int, default=list(range(len(CHOICES))), help="numbers of choices")
     parser.add_argument("--kept", type=Path, help="folder for figures of each source, which are then not made again")
     parser.add_argument("--processes", type=int, default=1, help="so many at once")
+    parser.add_argument("--seed", type=int, default=SEED, help="of instants and of what is known of durations")
     parser.add_argument("--outer", action="store_true", help="look at the outer loop too, and log it")
     given = parser.parse_args()
+    if given.origins < MIN_ORIGINS:
+        parser.error(f"--origins {given.origins}: {MIN_ORIGINS} instants of each source at least")
+    if given.outer and len(given.sources) < MIN_SOURCES:
+        parser.error("--outer: what is said of a source is chosen on the others; name at least two")
     began, rows = process_time(), []
     for source in sources(given.data, given.sources):
-        rows += _cached(given.data, source, given.origins, given.choices, given.kept, given.processes)
+        rows += _cached(given.data, source, given)
         sys.stderr.write(f"{source.name}: {process_time() - began:.0f} s of processor time so far\n")
     console = Console(width=int(os.environ.get("COLUMNS", "170")))
     console.print(inner_table(rows))
@@ -266,7 +279,8 @@ def main() -> int:
     if given.outer:
         picked = {name: chosen(rows, name) for name in given.sources}
         console.print(figure_table(rows, picked, "Outer figures: what was chosen without the source, on it"))
-        log(rows, picked, LOG, f"validation --origins {given.origins} --outer")
+        asked = f"validation --sources {' '.join(given.sources)} --seed {given.seed} --origins {given.origins} --outer"
+        log(rows, picked, LOG, asked, given.seed)
     return 0
 
 
