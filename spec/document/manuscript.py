@@ -1,8 +1,9 @@
 """The document while it is written: blocks of Markdown, with numbers of clauses, tables and figures.
 
-Numbers follow GB/T 1.1-2020: clauses 1, 1.1, 1.1.1; annexes A, A.1; tables and figures are counted through the clauses
-(表 1) and within each annex (表 A.1). Headings get their numbers from Word and Typst by the same rule, and keep them
-right when somebody edits the document; here they are counted for references and for the contents.
+Numbers follow GB/T 1.1-2020: clauses 1, 1.1, 1.1.1; annexes A, A.1; subclauses of the introduction 0.1; tables and
+figures are counted through the clauses (表 1) and within each annex (表 A.1). Headings of clauses and annexes get their
+numbers from Word and Typst by the same rule, and keep them right when somebody edits the document; here they are
+counted for references and for the contents.
 """
 
 import re
@@ -89,9 +90,13 @@ class Manuscript:
             number = self._number()
             if level == 1 and self._kind == "annex":
                 self._tables = self._figures = self._formulas = 0
+        elif self._kind == "front":
+            self._counts = [0, self._counts[-1] + 1] if level > 1 else [0, 0]
+            number = f"0.{self._counts[-1]}" if level > 1 else ""
         self.headings.append(Heading(level, self._kind, number, title, anchor))
-        unnumbered = "" if number else " .unnumbered"
-        self.add(f"{'#' * level} {title} {{#{anchor}{unnumbered}}}")
+        native = self._kind in ("clause", "annex")  # neither Word nor Typst counts from zero by itself
+        shown = title if native or not number else f"{number}\u2003{title}"
+        self.add(f"{'#' * level} {shown} {{#{anchor}{'' if native else ' .unnumbered'}}}")
         return number
 
     def mark(self, anchor: str) -> None:
@@ -113,7 +118,7 @@ class Manuscript:
         self._figures += 1
         caption = f"{FIGURE.in_(self.language)} {self._scoped(self._figures)}"
         self.captions.append(caption)
-        self.add(f'::: {{custom-style="Figure Image"}}\n![]({path})\n:::')
+        self.add(f'::: {{custom-style="Figure Image"}}\n![{title}]({path})\n:::')
         self.add(f'::: {{custom-style="Figure Caption"}}\n{caption}\u2003{title}\n:::')
 
     def formula(self, tex: str) -> None:

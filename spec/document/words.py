@@ -42,6 +42,7 @@ INDEX = Words("索引", "Index")
 ANNEX = Words("附录", "Annex")
 NORMATIVE, INFORMATIVE = Words("（规范性）", "(normative) "), Words("（资料性）", "(informative) ")
 TABLE, FIGURE = Words("表", "Table"), Words("图", "Figure")
+CONTINUED = Words("（续）", " (continued)")
 COLON, COMMA, FULL_STOP = Words("：", ": "), Words("、", ", "), Words("。", ".")
 SEE = Words("（见 {}）", " (see {})")
 
