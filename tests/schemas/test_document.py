@@ -80,7 +80,9 @@ def test_every_requirement_feature_operation_and_indicator_stands_with_its_mark(
         assert f"| {word} |   |   | {names[mark]} |" in table, name
     for name, mark in register["indicators"].items():
         described = text.partition(f"{{#indicator-{name}}}")[2].partition("\n\n#")[0]
-        assert re.search(rf"^{word}(：|: ){names[mark]}[。.]$", described, re.MULTILINE), name
+        assert re.search(rf"^{word}(：|: ){names[mark]}[。.](见表 \d+。| See Table \d+\.)$", described, re.MULTILINE), (
+            name
+        )
 
 
 def test_the_test_of_a_requirement_names_the_subclause_that_says_it() -> None:
