@@ -192,8 +192,8 @@ def _marked(language: Language, found: re.Match[str]) -> str:
         dash = {"zh": "——", "en": "—"}[language]
         level = re.sub(r'(w:lvlText w:val=")[^"]*', rf"\g<1>{'·' if depth else dash}", level)
         level = re.sub(r"<w:rPr>.*?</w:rPr>", "", level, flags=re.DOTALL)
-    elif found := re.search(r'w:lvlText w:val="%(\d)\."', level):
-        level = level.replace(found[0], f'w:lvlText w:val="%{found[1]})"')
+    elif numbered := re.search(r'w:lvlText w:val="%(\d)\."', level):
+        level = level.replace(numbered[0], f'w:lvlText w:val="%{numbered[1]})"')
         form = "decimal" if depth else "lowerLetter"
         level = re.sub(r'(w:numFmt w:val=")[^"]*', rf"\g<1>{form}", level)
     return re.sub(r"<w:ind [^>]*/>", f'<w:ind w:left="{420 * (depth + 2)}" w:hanging="420"/>', level)
