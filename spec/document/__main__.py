@@ -95,7 +95,7 @@ def _make_docx(document: Assembled, title: str, folder: Path, target: Path) -> N
     default.write_bytes(_run("--print-default-data-file", "reference.docx"))
     word.reference(default, reference, document.language)
     _pandoc(folder, "word.md", "docx", f"--reference-doc={reference}", f"--output={written}")
-    word.finish(written, target, title, document.headings)
+    word.finish(written, target, title, document.headings, document.language)
 
 
 def _pandoc(folder: Path, source: str, to: str, *options: str) -> bytes:

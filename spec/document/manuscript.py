@@ -1,8 +1,9 @@
 """The document while it is written: blocks of Markdown, with numbers of clauses, tables and figures.
 
-Numbers follow GB/T 1.1-2020: clauses 1, 1.1, 1.1.1; annexes A, A.1; tables and figures are counted through the clauses
-(表 1) and within each annex (表 A.1). Headings get their numbers from Word and Typst by the same rule, and keep them
-right when somebody edits the document; here they are counted for references and for the contents.
+Numbers follow GB/T 1.1-2020: clauses 1, 1.1, 1.1.1; annexes A, A.1; subclauses of the introduction 0.1; tables and
+figures are counted through the clauses (表 1) and within each annex (表 A.1). Headings of clauses and annexes get their
+numbers from Word and Typst by the same rule, and keep them right when somebody edits the document; here they are
+counted for references and for the contents.
 """
 
 import re
@@ -11,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from document import markdown
-from document.words import FIGURE, TABLE, Language, Words
+from document.words import BELOW_FIGURE, BELOW_TABLE, FIGURE, SEE_LABEL, SEE_LABEL_WITHIN, TABLE, Language, Words
 
 Kind = Literal["front", "clause", "annex", "bibliography", "index"]
 
+_PARAGRAPH = re.compile(r"(?!#+ |[-:|] |:::|```|\$\$|\d+\. |\Z)")
 _REFERENCE = re.compile(r"@@(number|contents):?([\w.-]*)@@")
 
 
@@ -89,9 +91,13 @@ class Manuscript:
             number = self._number()
             if level == 1 and self._kind == "annex":
                 self._tables = self._figures = self._formulas = 0
+        elif self._kind == "front":
+            self._counts = [0, self._counts[-1] + 1] if level > 1 else [0, 0]
+            number = f"0.{self._counts[-1]}" if level > 1 else ""
         self.headings.append(Heading(level, self._kind, number, title, anchor))
-        unnumbered = "" if number else " .unnumbered"
-        self.add(f"{'#' * level} {title} {{#{anchor}{unnumbered}}}")
+        native = self._kind in ("clause", "annex")  # neither Word nor Typst counts from zero by itself
+        shown = title if native or not number else f"{number}\u2003{title}"
+        self.add(f"{'#' * level} {shown} {{#{anchor}{'' if native else ' .unnumbered'}}}")
         return number
 
     def mark(self, anchor: str) -> None:
@@ -104,8 +110,10 @@ class Manuscript:
         """Add a numbered table; the answer is its number."""
         self._tables += 1
         number = self._scoped(self._tables)
-        self.captions.append(f"{TABLE.in_(self.language)} {number}")
-        self.add(markdown.table(headings, rows, f"{TABLE.in_(self.language)} {number}\u2003{title}", widths))
+        label = f"{TABLE.in_(self.language)} {number}"
+        self.captions.append(label)
+        self._refer(label, BELOW_TABLE.in_(self.language))
+        self.add(markdown.table(headings, rows, f"{label}\u2003{title}", widths))
         return number
 
     def figure(self, title: str, path: str) -> None:
@@ -113,7 +121,8 @@ class Manuscript:
         self._figures += 1
         caption = f"{FIGURE.in_(self.language)} {self._scoped(self._figures)}"
         self.captions.append(caption)
-        self.add(f'::: {{custom-style="Figure Image"}}\n![]({path})\n:::')
+        self._refer(caption, BELOW_FIGURE.in_(self.language))
+        self.add(f'::: {{custom-style="Figure Image"}}\n![{title}]({path})\n:::')
         self.add(f'::: {{custom-style="Figure Caption"}}\n{caption}\u2003{title}\n:::')
 
     def formula(self, tex: str) -> None:
@@ -137,6 +146,23 @@ class Manuscript:
             return numbers[found[2]]
 
         return _REFERENCE.sub(filled, "\n\n".join(self._blocks)) + "\n"
+
+    def _refer(self, label: str, below: str) -> None:
+        """Name a table or figure in the text before it, since GB/T 1.1-2020, 9.5 and 9.6, asks for that.
+
+        A paragraph that speaks of it as of what is below names it there, any other behind its last sentence.
+        """
+        last = self._blocks[-1] if self._blocks else ""
+        see = SEE_LABEL.in_(self.language).format(label)
+        if not _PARAGRAPH.match(last):
+            self.add(see)
+        elif below in last:
+            first, _, rest = last.rpartition(below)
+            self._blocks[-1] = f"{first}{label}{rest if rest[:1].isascii() else f' {rest}'}"
+        elif last.endswith(("：", ":")):
+            self._blocks[-1] = last[:-1] + SEE_LABEL_WITHIN.in_(self.language).format(label)
+        else:
+            self._blocks[-1] = f"{last}{'' if self.language == 'zh' else ' '}{see}"
 
     def _number(self) -> str:
         first, *rest = self._counts

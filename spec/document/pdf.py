@@ -14,6 +14,14 @@ TEMPLATE = Path(__file__).with_name("template.typ")
 FONTS = ("Noto Serif CJK SC", "Noto Sans CJK SC", "Noto Sans Mono CJK SC")
 
 
+_TABLE = re.compile(
+    r"^#figure\(\n  align\(center\)\[#table\(\n *columns: \((?P<columns>[^)]*)\)"
+    r".*?^  , caption: \[(?P<number>\S+ \S+)\s",
+    re.MULTILINE | re.DOTALL,
+)
+"""A table as pandoc writes it, up to its number."""
+
+
 class MissingFontsError(Exception):
     """Fonts that the PDF is set in are not installed."""
 
@@ -38,13 +46,14 @@ def contents(language: Language) -> str:
     """Block for the contents, from which pages are counted in Roman numbers."""
     return raw(
         "typst",
-        f'#contents({_text(language)}, {_text(words.CONTENTS.in_(language))})\n#set page(footer: page-number("I"))',
+        f"#contents({_text(language)}, {_text(words.CONTENTS.in_(language))})\n"
+        '#set page(numbering: "I", footer: page-number)',
     )
 
 
 def body() -> str:
     """Block that begins the clauses, and pages anew in Arabic numbers."""
-    return raw("typst", '#set page(footer: page-number("1"))\n#counter(page).update(1)')
+    return raw("typst", '#set page(numbering: "1", footer: page-number)\n#begin-pages')
 
 
 def title(language: Language) -> str:
@@ -78,7 +87,7 @@ def write(sources: Sources, language: Language, body_of_pandoc: str, folder: Pat
         folder: Where Typst reads from.
         target: Where the PDF goes.
     """
-    return _compiled(_head(sources, language), body_of_pandoc, folder, target)
+    return _compiled(_head(sources, language), body_of_pandoc, language, folder, target)
 
 
 def write_report(title_: str, date: str, language: Language, body_of_pandoc: str, folder: Path, target: Path) -> int:
@@ -96,15 +105,15 @@ def write_report(title_: str, date: str, language: Language, body_of_pandoc: str
         f'#import "{TEMPLATE.name}": *\n#show: report.with(language: "{language}", title: {_text(title_)}, '
         f"date: {_text(date)})\n#let horizontalrule = line(length: 100%)\n"
     )
-    return _compiled(head, body_of_pandoc, folder, target)
+    return _compiled(head, body_of_pandoc, language, folder, target)
 
 
-def _compiled(head: str, body_of_pandoc: str, folder: Path, target: Path) -> int:
+def _compiled(head: str, body_of_pandoc: str, language: Language, folder: Path, target: Path) -> int:
     import typst
 
     shutil.copy(TEMPLATE, folder / TEMPLATE.name)
     main = folder / f"{target.stem}.typ"
-    main.write_text(f"{head}\n{_repaired(body_of_pandoc)}", "utf-8")
+    main.write_text(f"{head}\n{repaired(body_of_pandoc, language)}", "utf-8")
     compiler = typst.Compiler(str(main), root=str(folder))
     compiler.compile(output=str(target), format="pdf", pdf_tags=False)
     marks = json.loads(compiler.query("<last-page>", field="value", one=True))
@@ -134,12 +143,22 @@ def _head(sources: Sources, language: Language) -> str:
     )
 
 
-def _repaired(text: str) -> str:
-    """Pandoc draws lines below heads of tables, which have them all over, and breaks lines behind formulas."""
-    return (
-        re.sub(r"^ *table\.hline\(\),\n|(?<= \$) \\$", "", text, flags=re.MULTILINE)
-        + "\n#context [#metadata(here().page()) <last-page>]\n"
-    )
+def repaired(text: str, language: Language) -> str:
+    """What pandoc writes otherwise than the document has it, and a mark of the last page.
+
+    Pandoc draws lines below heads of tables, which have them all over, and breaks lines behind formulas; it puts
+    subclauses of the introduction into the contents, and says of no table that it goes on (GB/T 1.1-2020, 9.6).
+    """
+    text = re.sub(r"^ *table\.hline\(\),\n|(?<= \$) \\$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(#heading\(level: 2, numbering: none)\)", r"\1, outlined: false)", text, flags=re.MULTILINE)
+    text = _TABLE.sub(lambda found: _continued(found, words.CONTINUED.in_(language)), text)
+    return f"{text}\n#context [#metadata(here().page()) <last-page>]\n"
+
+
+def _continued(found: re.Match[str], word: str) -> str:
+    """A table with a row above its head for the pages that it goes on upon."""
+    row = f"continued({found['columns'].count('%')}, {_text(found['number'])}, {_text(word)})"
+    return found[0].replace("table.header(", f"table.header({row}, ", 1)
 
 
 def _text(text: str) -> str:

@@ -1,8 +1,9 @@
 """The DOCX: styles, native numbering, contents, sections, heads and feet around what pandoc writes.
 
 Pandoc takes styles and lists from a reference document. That one is made here out of pandoc's own, so that no binary
-file is kept. What pandoc has no mark for (styles of annexes, sections, heads and feet) is put in afterwards.
-Source: ECMA-376, Office Open XML, part 1, clause 17.
+file is kept. What pandoc has no mark for (styles of annexes, sections, heads and feet), or writes otherwise than
+GB/T 1.1-2020 has it (marks of lists) or than the schema of Word allows (text in formulas), is put in afterwards.
+Source: ECMA-376, Office Open XML, part 1, clauses 17 and 22.1.
 """
 
 import re
@@ -33,7 +34,10 @@ _PORTRAIT_TEXT, _LANDSCAPE_TEXT = 11906 - 2 * 1418, 16838 - 2 * 1418
 """Widths of pages between their margins; in twentieths of a point."""
 _SECTION = re.compile(r"(<w:sectPr>.*?</w:sectPr>)", re.DOTALL)
 _GRID = re.compile(r"<w:tblGrid>.*?</w:tblGrid>", re.DOTALL)
-_HEAD, _FOOT = "rIdKuayuHead", "rIdKuayuFoot"
+_MARGINS = tuple((part, kind) for part in ("header", "footer") for kind in ("default", "even"))
+"""Heads and feet; odd pages have theirs right and even ones left, which is outside."""
+_LEVEL = re.compile(r'<w:lvl w:ilvl="(\d)">.*?</w:lvl>', re.DOTALL)
+_NORMAL_TEXT = re.compile(r"<m:rPr><m:nor ?/>(<m:scr [^>]*/>)?<m:sty [^>]*/></m:rPr>")
 _CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml"
 _RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -63,7 +67,8 @@ def front(sources: Sources, language: Language, contents_: str) -> str:
 
 def contents(language: Language, headings: Sequence[Heading]) -> str:
     """The contents as a field, which Word fills with pages, with the clauses in it for who opens it elsewhere."""
-    shown = [heading for heading in headings if heading.level <= 2]  # noqa: PLR2004 - clauses and their subclauses
+    # Clauses and their subclauses; of the introduction, its title alone.
+    shown = [heading for heading in headings if heading.level <= (1 if heading.kind == "front" else 2)]
     rows = []
     for place, heading in enumerate(shown):
         annex = heading.kind == "annex" and heading.level == 1
@@ -120,7 +125,7 @@ def reference(default: Path, target: Path, language: Language) -> None:
     _rewritten(default, target, changed, {})
 
 
-def finish(written: Path, target: Path, title_: str, headings: Sequence[Heading]) -> None:
+def finish(written: Path, target: Path, title_: str, headings: Sequence[Heading], language: Language) -> None:
     """Put in what pandoc has no mark for.
 
     Args:
@@ -128,6 +133,7 @@ def finish(written: Path, target: Path, title_: str, headings: Sequence[Heading]
         target: Where the document goes.
         title_: Its title, among its properties.
         headings: Its headings in order.
+        language: Its language.
 
     Raises:
         ValueError: Pandoc wrote other headings.
@@ -138,37 +144,71 @@ def finish(written: Path, target: Path, title_: str, headings: Sequence[Heading]
             case "word/document.xml":
                 return _document(text, headings)
             case "word/numbering.xml":
-                return re.sub(r'(<w:lvlText w:val=")[•–▪◦*](")', r"\1—\2", text)
+                return _LEVEL.sub(partial(_marked, language), text)
+            case "word/settings.xml":
+                return _settings(text)
             case "docProps/core.xml":
                 return re.sub(r"<dc:title>.*?</dc:title>", f"<dc:title>{escape(title_)}</dc:title>", text)
             case "word/_rels/document.xml.rels":
                 told = "".join(
-                    f'<Relationship Id="{name_}" Type="{_RELATIONSHIPS}/{kind}" Target="{part}"/>'
-                    for name_, kind, part in ((_HEAD, "header", "kuayu-head.xml"), (_FOOT, "footer", "kuayu-foot.xml"))
+                    f'<Relationship Id="{_identifier(part, kind)}" Type="{_RELATIONSHIPS}/{part}" '
+                    f'Target="kuayu-{part}-{kind}.xml"/>'
+                    for part, kind in _MARGINS
                 )
                 return text.replace("</Relationships>", f"{told}</Relationships>")
             case "[Content_Types].xml":
                 told = "".join(
-                    f'<Override PartName="/word/kuayu-{part}.xml" ContentType="{_CONTENT_TYPE}.{kind}+xml"/>'
-                    for part, kind in (("head", "header"), ("foot", "footer"))
+                    f'<Override PartName="/word/kuayu-{part}-{kind}.xml" ContentType="{_CONTENT_TYPE}.{part}+xml"/>'
+                    for part, kind in _MARGINS
                 )
                 return text.replace("</Types>", f"{told}</Types>")
         return text
 
     number = f"<w:r><w:t>{escape(words.NUMBER)}</w:t></w:r>"
     page = '<w:fldSimple w:instr=" PAGE "><w:r><w:t>1</w:t></w:r></w:fldSimple>'
-    added = {
-        "word/kuayu-head.xml": _margin("hdr", "Header", number),
-        "word/kuayu-foot.xml": _margin("ftr", "Footer", page),
-    }
+    runs = {"header": number, "footer": page}
+    added = {f"word/kuayu-{part}-{kind}.xml": _margin(part, kind, runs[part]) for part, kind in _MARGINS}
     _rewritten(written, target, changed, added)
 
 
-def _margin(kind: str, style: str, run: str) -> str:
+def _margin(part: str, kind: str, run: str) -> str:
+    root, side = {"header": "hdr", "footer": "ftr"}[part], {"default": "right", "even": "left"}[kind]
     return (
-        f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?><w:{kind} xmlns:w="{_MAIN}"><w:p><w:pPr>'
-        f'<w:pStyle w:val="{style}"/><w:jc w:val="right"/></w:pPr>{run}</w:p></w:{kind}>'
+        f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?><w:{root} xmlns:w="{_MAIN}"><w:p><w:pPr>'
+        f'<w:pStyle w:val="{part.capitalize()}"/><w:jc w:val="{side}"/></w:pPr>{run}</w:p></w:{root}>'
     )
+
+
+def _identifier(part: str, kind: str) -> str:
+    return f"rIdKuayu{part.capitalize()}{kind.capitalize()}"
+
+
+def _marked(language: Language, found: re.Match[str]) -> str:
+    """A level of a list as GB/T 1.1-2020, 7.5 marks it: dashes, then dots; letters, then numbers, with a bracket."""
+    level, depth = found[0], int(found[1])
+    if "<w:pStyle " in level:  # of headings
+        return level
+    if 'w:numFmt w:val="bullet"' in level:
+        dash = {"zh": "——", "en": "—"}[language]
+        level = re.sub(r'(w:lvlText w:val=")[^"]*', rf"\g<1>{'·' if depth else dash}", level)
+        level = re.sub(r"<w:rPr>.*?</w:rPr>", "", level, flags=re.DOTALL)
+    elif numbered := re.search(r'w:lvlText w:val="%(\d)\."', level):
+        level = level.replace(numbered[0], f'w:lvlText w:val="%{numbered[1]})"')
+        form = "decimal" if depth else "lowerLetter"
+        level = re.sub(r'(w:numFmt w:val=")[^"]*', rf"\g<1>{form}", level)
+    return re.sub(r"<w:ind [^>]*/>", f'<w:ind w:left="{420 * (depth + 2)}" w:hanging="420"/>', level)
+
+
+def _settings(text: str) -> str:
+    """Heads and feet differ between odd and even pages, and fields, such as the contents, are filled upon opening."""
+    text = re.sub(r"<w:defaultTabStop [^>]*/>", r"\g<0><w:evenAndOddHeaders/>", text)
+    return re.sub(r"<w:rsids>|<w:themeFontLang ", r'<w:updateFields w:val="true"/>\g<0>', text, count=1)
+
+
+def _text_in_formulas(text: str) -> str:
+    """Words of a formula: text has no style of mathematics beside it, and code among them that of code."""
+    code = '<w:rPr><w:rStyle w:val="VerbatimChar"/></w:rPr>'
+    return _NORMAL_TEXT.sub(lambda found: f"<m:rPr><m:nor/></m:rPr>{code if found[1] else ''}", text)
 
 
 def _document(text: str, headings: Sequence[Heading]) -> str:
@@ -180,11 +220,10 @@ def _document(text: str, headings: Sequence[Heading]) -> str:
 
     def style(_: re.Match[str]) -> str:
         heading = next(remaining)
-        if heading.kind == "annex":
-            return f'<w:pStyle w:val="Annex{heading.level}"/>'
-        return f'<w:pStyle w:val="{"Heading" if heading.number else "Front"}{heading.level}"/>'
+        form = {"clause": "Heading", "annex": "Annex"}.get(heading.kind, "Front")
+        return f'<w:pStyle w:val="{form}{heading.level}"/>'
 
-    styled = _full_width(_HEADING.sub(style, text))
+    styled = _text_in_formulas(_full_width(_HEADING.sub(style, text)))
     body, last = styled.rsplit("<w:sectPr", 1)
     return f"{body}{_properties(_PORTRAIT)}{last[last.index('</w:body>') :]}"
 
@@ -212,8 +251,8 @@ def _properties(size: str, *, numbers: str = "", bare: bool = False) -> str:
     margins = (
         ""
         if bare
-        else (
-            f'<w:headerReference w:type="default" r:id="{_HEAD}"/><w:footerReference w:type="default" r:id="{_FOOT}"/>'
+        else "".join(
+            f'<w:{part}Reference w:type="{kind}" r:id="{_identifier(part, kind)}"/>' for part, kind in _MARGINS
         )
     )
     return (

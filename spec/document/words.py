@@ -42,6 +42,10 @@ INDEX = Words("索引", "Index")
 ANNEX = Words("附录", "Annex")
 NORMATIVE, INFORMATIVE = Words("（规范性）", "(normative) "), Words("（资料性）", "(informative) ")
 TABLE, FIGURE = Words("表", "Table"), Words("图", "Figure")
+CONTINUED = Words("（续）", " (continued)")
+SEE_LABEL, SEE_LABEL_WITHIN = Words("见{}。", "See {}."), Words("，见{}。", " (see {}).")
+# By these words the text, which has no numbers, speaks of what follows.
+BELOW_TABLE, BELOW_FIGURE = Words("下表", "The table"), Words("下图", "The figure")
 COLON, COMMA, FULL_STOP = Words("：", ": "), Words("、", ", "), Words("。", ".")
 SEE = Words("（见 {}）", " (see {})")
 

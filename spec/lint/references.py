@@ -2,8 +2,8 @@
 
 - Links lead to files of the same language, their anchors to headings.
 - A clause that is named in words (clause *Queries*, “查询”一章) is the title of a clause or section.
-- A document that a clause cites by number is in clause *Normative references* or in the bibliography; a document of
-  that clause is cited (GB/T 1.1-2020, 8.6).
+- A document that a clause or a register cites by number is in clause *Normative references* or in the bibliography; a
+  document of that clause is cited (GB/T 1.1-2020, 8.6).
 """
 
 import re
@@ -50,7 +50,7 @@ def reference_resolves(specification: Specification) -> Iterator[Finding]:
 
 
 def document_listed(specification: Specification) -> Iterator[Finding]:
-    """A document that a clause cites is a normative reference or in the bibliography, an RFC in an annex too."""
+    """A document that a clause or a register cites, or an RFC of an annex, is a reference or in the bibliography."""
     for language in LANGUAGES:
         clauses = specification.clauses[language]
         listed = {
@@ -59,6 +59,11 @@ def document_listed(specification: Specification) -> Iterator[Finding]:
             if each in clauses
             for name in DOCUMENT.findall(clauses[each].text)
         }
+        for register, line, member, text in specification.register_strings():
+            for name in DOCUMENT.findall(text) if member.endswith(f"_{language}") else ():
+                if name not in listed:
+                    advice = f"{member}: {name} is neither in {REFERENCES} nor in {BIBLIOGRAPHY}; add it there"
+                    yield Finding("document-listed", f"spec/{register}.yaml", line, text, advice)
         for sentence in specification.sentences(language):
             for name in DOCUMENT.findall(sentence.text):
                 own = sentence.clause.startswith("annex-") and not name.startswith("RFC")  # an annex lists them itself
@@ -68,7 +73,7 @@ def document_listed(specification: Specification) -> Iterator[Finding]:
 
 
 def document_cited(specification: Specification) -> Iterator[Finding]:
-    """A normative reference is cited in a clause of its language, by its number or name."""
+    """A normative reference is cited in a clause or a register of its language, by its number or name."""
     for language in LANGUAGES:
         clauses = specification.clauses[language]
         if REFERENCES not in clauses:
@@ -78,6 +83,11 @@ def document_cited(specification: Specification) -> Iterator[Finding]:
             for sentence in specification.sentences(language)
             if sentence.clause not in {REFERENCES, BIBLIOGRAPHY}
             for name in DOCUMENT.findall(sentence.text)
+        } | {
+            name
+            for _, _, member, text in specification.register_strings()
+            if member.endswith(f"_{language}")
+            for name in DOCUMENT.findall(text)
         }
         for sentence in clauses[REFERENCES].sentences:
             found = DOCUMENT.search(sentence.text)

@@ -49,6 +49,18 @@ def test_a_figure_is_found_from_its_clause(language: Language) -> None:
 
 
 @pytest.mark.parametrize("language", HEADINGS)
+def test_steps_have_the_letters_by_which_the_text_speaks_of_them(language: Language) -> None:
+    from pages import standard
+
+    made = {page.path: page.text for page in standard.pages(language, TEXT)}
+    text = made["standard/com-14-architecture.md"]
+    steps, _, rest = text.partition('<div class="steps" markdown>\n\n1. ')[2].partition("\n\n</div>\n\n")
+    assert re.findall(r"^\d+", steps, re.MULTILINE) == [str(place) for place in range(2, 9)]
+    assert set(re.findall(r"\b([a-z])\)", rest)) == set("bcdefgh")
+    assert ".steps > ol" in (ROOT / "docs/assets/kuayu.css").read_text("utf-8")
+
+
+@pytest.mark.parametrize("language", HEADINGS)
 def test_the_draft_can_be_downloaded_where_it_was_written_and_only_there(tmp_path: Path, language: Language) -> None:
     from pages import drafts, standard
 

@@ -4,12 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
 from shutil import copytree
+from zipfile import ZipFile
 
 import pytest
 
-from document import formulas, inline_formulas
+from document import formulas, inline_formulas, pdf, word
 from document.assembling import Assembled, assemble, placed
 from document.clauses import REQUIREMENT, title_of
 from document.manuscript import Heading, Manuscript
@@ -78,7 +80,9 @@ def test_every_requirement_feature_operation_and_indicator_stands_with_its_mark(
         assert f"| {word} |   |   | {names[mark]} |" in table, name
     for name, mark in register["indicators"].items():
         described = text.partition(f"{{#indicator-{name}}}")[2].partition("\n\n#")[0]
-        assert re.search(rf"^{word}(：|: ){names[mark]}[。.]$", described, re.MULTILINE), name
+        assert re.search(rf"^{word}(：|: ){names[mark]}[。.](见表 \d+。| See Table \d+\.)$", described, re.MULTILINE), (
+            name
+        )
 
 
 def test_the_test_of_a_requirement_names_the_subclause_that_says_it() -> None:
@@ -101,6 +105,96 @@ def test_numbers_of_headings_go_on_without_gaps(language: Language) -> None:
         expected[-1] += 1
         assert counts == expected, heading
         before = counts
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_subclauses_of_the_introduction_count_from_zero_and_are_not_in_the_contents(language: Language) -> None:
+    """GB/T 1.1-2020, 8.4: the introduction has no number, its subclauses are 0.1, 0.2 and so on."""
+    front = [heading for heading in document(language).headings if heading.kind == "front"]
+    assert [heading.number for heading in front] == ["", "", *(f"0.{place}" for place in range(1, len(front) - 1))]
+    assert f"## 0.1\u2003{front[2].title} {{#" in document(language).markdown
+    contents = word.contents(language, document(language).headings)
+    assert f">{front[1].title}<" in contents
+    assert f"{front[2].title}<" not in contents
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_list_of_steps_counts_from_one(language: Language) -> None:
+    """A year at the beginning of a line within a list would become a step with its number."""
+    for file in sorted((ROOT / "spec/text" / language).glob("*.md")):
+        steps = {0: 0}
+        for line in file.read_text("utf-8").splitlines():
+            if found := re.match(r"( *)(\d+)\.(?: |$)", line):
+                depth = len(found[1])
+                assert int(found[2]) in {1, steps.get(depth, 0) + 1}, f"{file.name}: {line}"
+                steps[depth] = int(found[2])
+
+
+def test_a_table_that_goes_on_says_so_on_the_next_page() -> None:
+    """GB/T 1.1-2020, 9.6; what pandoc writes of a table gets a row above its head."""
+    written = (
+        "#figure(\n  align(center)[#table(\n    columns: (31.2%, 68.8%),\n    align: (left,left,),\n"
+        "    table.header([部分], [作用],),\n    table.hline(),\n    [甲], [乙],\n  )]\n"
+        "  , caption: [表 B.12\u2003组成部分]\n  , kind: table\n  )\n"
+    )
+    text = pdf.repaired(f"#heading(level: 2, numbering: none)[背景]\n\n{written}\n{written}", "zh")
+    assert text.count('table.header(continued(2, "表 B.12", "（续）"), [部分], [作用],)') == 2
+    assert "hline" not in text
+    assert "#heading(level: 2, numbering: none, outlined: false)[背景]" in text
+
+
+PARTS = {
+    "word/document.xml": (
+        '<w:document><w:body><w:p><w:pPr><w:pStyle w:val="Heading1" /></w:pPr></w:p><w:p><w:pPr><w:pStyle '
+        'w:val="Heading2" /></w:pPr></w:p><m:r><m:rPr><m:nor /><m:sty m:val="p" /></m:rPr><m:t>(1)</m:t></m:r><m:r>'
+        '<m:rPr><m:nor /><m:scr m:val="monospace" /><m:sty m:val="p" /></m:rPr><m:t>sent_at</m:t></m:r>'
+        "<w:sectPr /></w:body></w:document>"
+    ),
+    "word/numbering.xml": (
+        '<w:lvl w:ilvl="0"><w:pStyle w:val="Heading1"/><w:lvlText w:val="%1"/><w:ind w:left="0"/></w:lvl>'
+        '<w:lvl w:ilvl="0"><w:numFmt w:val="bullet" /><w:lvlText w:val="\uf0b7" /><w:ind w:left="720" />'
+        '<w:rPr><w:rFonts w:ascii="Symbol" /></w:rPr></w:lvl><w:lvl w:ilvl="0"><w:numFmt w:val="decimal" />'
+        '<w:lvlText w:val="%1." /></w:lvl><w:lvl w:ilvl="1"><w:numFmt w:val="lowerLetter" /><w:lvlText w:val="%2." />'
+        "</w:lvl>"
+    ),
+    "word/settings.xml": (
+        '<w:settings><w:defaultTabStop w:val="720" /><w:rsids>\n</w:rsids><w:themeFontLang w:val="en-US" />'
+        "</w:settings>"
+    ),
+    "word/_rels/document.xml.rels": "<Relationships></Relationships>",
+    "[Content_Types].xml": "<Types></Types>",
+}
+"""Of a DOCX of pandoc, what the document has otherwise."""
+
+
+def test_word_is_given_marks_of_lists_outer_margins_and_fields_to_fill(tmp_path: Path) -> None:
+    written, finished = tmp_path / "written.docx", tmp_path / "finished.docx"
+    with ZipFile(written, "w") as package:
+        for name, text in PARTS.items():
+            package.writestr(name, text)
+    headings = [Heading(1, "front", "", "引言", "a"), Heading(2, "front", "0.1", "背景", "b")]
+    word.finish(written, finished, "草案", headings, "zh")
+    with ZipFile(finished) as package:
+        parts = {name: package.read(name).decode() for name in package.namelist()}
+    assert '<w:pStyle w:val="Front1"/>' in parts["word/document.xml"]
+    assert '<w:pStyle w:val="Front2"/>' in parts["word/document.xml"]
+    assert "<m:rPr><m:nor/></m:rPr><m:t>(1)" in parts["word/document.xml"]  # the schema allows no style beside it
+    assert '<m:nor/></m:rPr><w:rPr><w:rStyle w:val="VerbatimChar"/></w:rPr><m:t>sent_at' in parts["word/document.xml"]
+    numbering = parts["word/numbering.xml"]
+    assert re.findall(r'lvlText w:val="([^"]*)"', numbering) == ["%1", "——", "%1)", "%2)"]
+    assert re.findall(r'numFmt w:val="([^"]*)"', numbering) == ["bullet", "lowerLetter", "decimal"]
+    assert "Symbol" not in numbering
+    assert '<w:evenAndOddHeaders/><w:updateFields w:val="true"/><w:rsids>' in parts["word/settings.xml"]
+    for part, kind, side in product(("header", "footer"), ("default", "even"), ("left", "right")):
+        name = f"kuayu-{part}-{kind}.xml"
+        assert name in parts["word/_rels/document.xml.rels"]
+        assert f"/word/{name}" in parts["[Content_Types].xml"]
+        assert (f'<w:jc w:val="{side}"/>' in parts[f"word/{name}"]) == ((kind, side) in OUTSIDE)
+        assert f'<w:{part}Reference w:type="{kind}"' in parts["word/document.xml"]
+
+
+OUTSIDE = {("default", "right"), ("even", "left")}
+"""Odd pages, which are those of no kind of their own, have their outside right."""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -43,7 +43,7 @@ def test_no_figure_is_typed() -> None:
     text = drafting_report.SOURCE.read_text("utf-8")
     for mark in re.findall(r"@@.*?@@", text):
         text = text.replace(mark, "")
-    text = re.sub(r"2025 年 11 月|V0\.2|GB/T [\d.-]+|Y\.2501|95 %|^\d\. ", "", text, flags=re.MULTILINE)
+    text = re.sub(r"2025 年 11 月|V0\.2|GB/T [\d.—]+|Y\.2501|95 %|^\d\. ", "", text, flags=re.MULTILINE)
     assert re.findall(r"\d+", text) == []
 
 
@@ -89,7 +89,7 @@ def test_requirements_of_all_clauses_add_up() -> None:
 
 
 def test_the_comparison_is_that_of_annex_f_with_clauses_by_their_numbers() -> None:
-    mapped = lines(report(), "与 GB/T 46346-2025 的指标对照")
+    mapped = lines(report(), "与 GB/T 46346—2025 的指标对照")
     assert [cells[0].split()[0] for cells in mapped] == [row["id"] for row in Sources().indicators["indicators"]]
     number = next(heading.number for heading in standard().headings if heading.anchor == "com-14-architecture")
     assert f"草案 {number}“体系架构”" in report().markdown

@@ -438,6 +438,19 @@ def test_a_rule_leaves_this_alone(rule: str, specification: Specification) -> No
     assert found_by(rule, specification) == []
 
 
+def test_what_a_register_cites_is_a_reference_and_is_cited() -> None:
+    """A definition of an indicator is a part of the document as a clause is."""
+    table = "| document |\n|---|\n| RFC 2681 |\n"
+    listed = clause(table, table, "com-02-references")
+    cites = row(text_en="It is that of RFC 2681.", text_zh="按 RFC 2681。")
+    assert found_by("document-cited", listed) != []
+    assert found_by("document-cited", registered(listed, cites)) == []
+    assert found_by("document-listed", registered(listed, cites)) == []
+    (english, chinese) = found_by("document-listed", registered(clause("It is.", "是。"), cites))
+    assert english.file == chinese.file == "spec/requirements.yaml"
+    assert english.advice.startswith("text_en: RFC 2681 is neither in")
+
+
 def test_each_rule_has_an_example() -> None:
     assert set(EXAMPLES) == set(RULES)
 

@@ -2,7 +2,7 @@
 
 Front matter comes first, then the clauses by profile, then annexes and the bibliography. Figures lie in
 ``spec/text/figures``, one for each language, and are found from a clause by the same path there and on the site.
-Formulas become MathML (:mod:`pages.formulas`).
+Formulas become MathML (:mod:`pages.formulas`), and steps have letters, as in the document (GB/T 1.1-2020, 7.5).
 """
 
 import re
@@ -18,6 +18,8 @@ from .markdown import link, page, table
 
 IDENTIFIER = re.compile(r"\[([A-Z]{3}-\d{3})\](?!\()")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+STEPS = re.compile(r"^1\. .*(?:\n(?:\d+\.| ).*)*", re.MULTILINE)
+"""List of steps that is within no other; its lines stand below each other."""
 FRONT = "FRONT"
 """What the names of files of the front matter begin with, where those of clauses begin with a profile."""
 FRONT_MATTER = Words("Foreword and introduction", "前言与引言")
@@ -48,6 +50,7 @@ def pages(language: Language, folder: Path, downloads: str = "") -> Iterator[Mad
         title = TITLE.search(text)
         listed.append((profile, file.name, title[1] if title else file.stem))
         shown = _linked(with_mathml(text, iter(numbers_of(language).get(file.stem, ()))))
+        shown = STEPS.sub(lambda found: f'<div class="steps" markdown>\n\n{found[0]}\n\n</div>', shown)
         yield Made(f"standard/{file.name}", shown, "Standard", _part(profile, names).in_(language))
     yield Made("standard/index.md", _index(language, listed, names, downloads))
     for figure in sorted((folder / "figures").glob(f"*-{language}.svg")):
