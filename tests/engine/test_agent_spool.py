@@ -155,7 +155,7 @@ def test_answers_under_keys_count_until_they_are_forgotten(tmp_path: Path) -> No
     limit = SpoolLimit(octets=1000)
     spool = Spool(tmp_path / "spool.db", "domain", limit, Durability.process)
     spool.begin()
-    spool.keep_answer("k", b"", b"x" * 700, created=1)
+    spool.store_answer("k", b"", b"x" * 700, created=1)
     spool.commit()
     assert not spool.has_room([b"1"], b"y" * 700)
     assert spool.has_room([b"1"]), "without a sample in it any batch is taken"

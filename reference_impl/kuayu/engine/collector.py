@@ -287,7 +287,7 @@ def merged(seen: Node, known: NodeRecord | None) -> Node:
     if known is None:
         return seen
     by_device = {device.id: device.to_wire() for device in known.devices or ()}
-    wire = seen.to_wire()
-    wire["devices"] = [by_device.get(device["id"], {}) | device for device in wire.get("devices", ())]
-    kept = {name: value for name, value in known.to_wire().items() if name in Node.model_fields}
-    return Node.model_validate_json(json.dumps(kept | wire))
+    document = seen.to_wire()
+    document["devices"] = [by_device.get(device["id"], {}) | device for device in document.get("devices", ())]
+    registered = {name: value for name, value in known.to_wire().items() if name in Node.model_fields}
+    return Node.model_validate_json(json.dumps(registered | document))

@@ -102,13 +102,13 @@ class Runs(Protocol):
     def go_on(self) -> None:
         """Begin what was accepted: it is in the journal now."""
 
-    def stop(self, job: str, attempt: int | None, held: Collection[str], cause: str | None) -> bool:
+    def stop(self, job: str, attempt: int | None, reservations: Collection[str], cause: str | None) -> bool:
         """End runs of a job; tells whether nothing of them is alive.
 
         Args:
             job: The job.
             attempt: Which attempt; all where it is None.
-            held: Actions by which devices are held for the job: no run is started with these any more.
+            reservations: Actions by which devices are held for the job: no run is started with these any more.
             cause: Why.
         """
 
@@ -133,12 +133,12 @@ class Runs(Protocol):
     def to_json(self) -> Any:
         """All that has to outlive the process, as JSON values."""
 
-    def restore(self, kept: Any, held: Collection[str]) -> None:
+    def restore(self, state: Any, reservations: Collection[str]) -> None:
         """Go on from what :meth:`to_json` gave.
 
         Args:
-            kept: What it gave; empty at the beginning.
-            held: Actions by which something is promised or held.
+            state: What it gave; empty at the beginning.
+            reservations: Actions by which something is promised or held.
 
         Raises:
             KeyError, TypeError, ValueError: It is something else.
@@ -207,12 +207,12 @@ class DomainController:
         self._changed = threading.Condition()
         self._trouble: Exception | None = None
         self._was_known = False  # the token, to the service
-        if journal is not None and (kept := journal.read()) is not None:
+        if journal is not None and (state := journal.read()) is not None:
             try:
-                self.holdings.restore(kept)
-                self._lease.restore(kept.get("lease", {}))
+                self.holdings.restore(state)
+                self._lease.restore(state.get("lease", {}))
                 if runs is not None:
-                    runs.restore(kept.get("runs", {}), {holding.action for holding in self.holdings.held})
+                    runs.restore(state.get("runs", {}), {holding.action for holding in self.holdings.held})
             except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
         if confirm is not None:
@@ -221,10 +221,10 @@ class DomainController:
         if runs is not None:
             runs.bind(self._has_changed)
         with self._changed:  # runs that have to end tell by other threads when they have
-            held = self._in_force()
+            before = self._in_force()
             if self._end_leases() or self.holdings.unacknowledged:
                 self._write()
-            self._call_hooks({name: gone for name, gone in held.items() if name not in self._in_force()}, {})
+            self._call_hooks({name: gone for name, gone in before.items() if name not in self._in_force()}, {})
             self._call_hooks({}, self._in_force())
 
     def run(self, stopped: threading.Event) -> None:
@@ -365,10 +365,10 @@ class DomainController:
     def _stopped(self, runs: Runs, action: Action) -> ActionResult | None:
         """End runs of a job. That nothing of an attempt is alive is said also where nothing ever was."""
         if action.job is not None:
-            held = [
+            reservations = [
                 holding.action for holding in self.holdings.held if holding.job == action.job and holding.until is None
             ]
-            if not runs.stop(action.job, action.attempt, held, action.cause):
+            if not runs.stop(action.job, action.attempt, reservations, action.cause):
                 return None
             if action.attempt is not None:
                 return self.holdings.keep(result_of(action, ActionOutcome.committed, self._clock()))
@@ -518,8 +518,8 @@ class DomainController:
 
     def _in_force(self) -> dict[str, Holding | Fence]:
         """What is held for good and what is fenced, by action."""
-        held = {holding.action: holding for holding in self.holdings.held if holding.until is None}
-        return {**held, **{fence.action: fence for fence in self.holdings.fences}}
+        holdings = {holding.action: holding for holding in self.holdings.held if holding.until is None}
+        return {**holdings, **{fence.action: fence for fence in self.holdings.fences}}
 
     def _call_hooks(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
         if self._runs is not None:

@@ -211,10 +211,10 @@ class RunningDomain:
         if own is not None:
             return own
         try:
-            found = (self._asking.node(node).extensions or {}).get(ADDRESS)
+            address = (self._asking.node(node).extensions or {}).get(ADDRESS)
         except NotFoundError:
             return None
-        return found if isinstance(found, str) else None
+        return address if isinstance(address, str) else None
 
     def _is_counted_on(self, holding: Holding) -> bool:
         """Whether the attempt for which something is held goes on, as the service has it.

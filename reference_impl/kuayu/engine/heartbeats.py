@@ -165,15 +165,15 @@ class LogSender:
         Raises:
             ClientError: The service refuses, and would again.
         """
-        found = False
+        has_lines = False
         for node, log in self._logs:
             now = datetime.now(UTC)
             lines = [LogLine(node=node, logged_at=now, text=_text(line)) for line in log.lines()]
-            found = found or bool(lines)
+            has_lines = has_lines or bool(lines)
             while lines and (most := self._limit(stopped)):
                 self._send(node, lines[:most], stopped)
                 lines = lines[most:]
-        return found
+        return has_lines
 
     def _limit(self, stopped: threading.Event) -> int:
         """Lines that may be sent at once; nought where we were told to stop before that was known."""

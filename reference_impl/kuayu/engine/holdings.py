@@ -136,10 +136,12 @@ class Holdings:
     def free(self, accelerator: str) -> dict[str, int]:
         """Devices of a kind on each node that may be given out: neither promised, nor held, nor fenced."""
         nodes = self._pools.get(accelerator, {})
-        held = [holding.nodes for holding in self._held.values() if holding.accelerator == accelerator]
+        allocated = [holding.nodes for holding in self._held.values() if holding.accelerator == accelerator]
         fenced = {node for fence in self._fences.values() for node in fence.nodes}
         # A node may have fewer devices by now than are held of it.
-        left = {node: max(0, count - sum(devices.get(node, 0) for devices in held)) for node, count in nodes.items()}
+        left = {
+            node: max(0, count - sum(devices.get(node, 0) for devices in allocated)) for node, count in nodes.items()
+        }
         return {node: 0 if node in fenced else count for node, count in left.items()}
 
     def carry_out(self, action: Action, now: float) -> ActionResult:
@@ -174,17 +176,17 @@ class Holdings:
         fences = [{"action": fence.action, "nodes": dict(fence.nodes), "cause": fence.cause} for fence in self.fences]
         return {"holdings": holdings, "fences": fences, "answers": answers, "unsaid": list(self._unacknowledged)}
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what :meth:`to_json` gave, also from what it gave before there were fences or leases.
 
         Raises:
             KeyError, TypeError, ValueError: It is something else.
         """
-        self._held = {entry["action"]: Holding(**entry) for entry in kept["holdings"]}
-        self._fences = {entry["action"]: Fence(**entry) for entry in kept.get("fences", ())}
-        self._unacknowledged = list(kept.get("unsaid", ()))
+        self._held = {entry["action"]: Holding(**entry) for entry in state["holdings"]}
+        self._fences = {entry["action"]: Fence(**entry) for entry in state.get("fences", ())}
+        self._unacknowledged = list(state.get("unsaid", ()))
         self._answers = {}
-        for answer in kept["answers"]:
+        for answer in state["answers"]:
             result = ActionResult.model_validate(answer)
             self._answers.setdefault(result.action, {})[result.phase] = result
 
@@ -360,28 +362,30 @@ class LeaseClock:
             return None
         return float("-inf") if self._answered is None else self._answered + holding.lease
 
-    def first_end(self, held: Iterable[Holding]) -> float | None:
+    def first_end(self, holdings: Iterable[Holding]) -> float | None:
         """The count at which it has to let go of something first; None where there are no leases."""
-        return min((end for holding in held if (end := self.ends(holding)) is not None), default=None)
+        return min((end for holding in holdings if (end := self.ends(holding)) is not None), default=None)
 
-    def over(self, held: Iterable[Holding]) -> list[Holding]:
+    def over(self, holdings: Iterable[Holding]) -> list[Holding]:
         """What it has to let go of now."""
         now = self.now()
-        return [holding for holding in held if holding.over or ((end := self.ends(holding)) is not None and end <= now)]
+        return [
+            holding for holding in holdings if holding.over or ((end := self.ends(holding)) is not None and end <= now)
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """The count as JSON values."""
         return {"boot": self._boot, "answered": self._answered}
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on with the count that :meth:`to_json` gave, where the machine was not started anew since."""
-        if self._boot is not None and kept.get("boot") == self._boot and kept["answered"] is not None:
-            self._answered = min(float(kept["answered"]), self.now())
+        if self._boot is not None and state.get("boot") == self._boot and state["answered"] is not None:
+            self._answered = min(float(state["answered"]), self.now())
 
 
-def shortest(held: Iterable[Holding]) -> float | None:
+def shortest(holdings: Iterable[Holding]) -> float | None:
     """Seconds of the shortest lease that something is held under; None where there is none."""
-    return min((holding.lease for holding in held if holding.lease is not None), default=None)
+    return min((holding.lease for holding in holdings if holding.lease is not None), default=None)
 
 
 class RefusalError(Exception):
@@ -489,16 +493,16 @@ class Journal:
             return None
         hint = "name the journal of this domain, or another file to begin without one"
         try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            state = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise JournalError(f"cannot read {self._path}: {error}", hint) from error
-        if not isinstance(kept, dict) or kept.keys() | LATER != MEMBERS:
+        if not isinstance(state, dict) or state.keys() | LATER != MEMBERS:
             raise JournalError(f"{self._path} is no journal of a domain", hint)
-        if kept.pop("domain") != self._domain:
+        if state.pop("domain") != self._domain:
             raise JournalError(f"{self._path} is the journal of another domain than {self._domain}", hint)
-        return kept
+        return state
 
-    def write(self, kept: dict[str, Any]) -> None:
+    def write(self, state: dict[str, Any]) -> None:
         """Have the file hold this, whole, or what it held before.
 
         Raises:
@@ -507,7 +511,7 @@ class Journal:
         beside = self._path.with_name(self._path.name + ".new")
         try:
             with beside.open("w", encoding="utf-8") as file:
-                json.dump({"domain": self._domain, **kept}, file)
+                json.dump({"domain": self._domain, **state}, file)
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self._path)
@@ -516,10 +520,10 @@ class Journal:
             raise JournalError(f"cannot write {self._path}: {error.strerror}", hint) from error
 
 
-def _best_fit(room: Mapping[str, int], devices: int) -> dict[str, int]:
+def _best_fit(free: Mapping[str, int], devices: int) -> dict[str, int]:
     """The emptiest nodes whole, and what is left of the fullest that has so much."""
     chosen: dict[str, int] = {}
-    left = dict(room)
+    left = dict(free)
     while devices:
         enough = [node for node in left if left[node] >= devices]
         node = min(enough, key=left.__getitem__) if enough else max(left, key=left.__getitem__)

@@ -136,10 +136,10 @@ class NvidiaAccelerators:
             return None
         try:
             pynvml.nvmlInit()
-            found = cls(pynvml)
+            driver = cls(pynvml)
         except pynvml.NVMLError:
             return None
-        return found if found._accelerators else None
+        return driver if driver._accelerators else None
 
     @property
     def uuids(self) -> dict[str, str]:
@@ -230,13 +230,13 @@ class NvidiaAccelerators:
 
     def _xids(self) -> Counter[str]:
         """Critical errors announced since the last call, by UUID of the device; never waits."""
-        found: Counter[str] = Counter()
+        errors: Counter[str] = Counter()
         while self._events is not None:
             event = self._ask(self._nvml.nvmlEventSetWait_v2, self._events, 0)
             if event is None:  # none is left
                 break
-            found[str(self._ask(self._nvml.nvmlDeviceGetUUID, event.device))] += 1
-        return found
+            errors[str(self._ask(self._nvml.nvmlDeviceGetUUID, event.device))] += 1
+        return errors
 
     def _ask(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Answer of the driver, None where it has none for this device."""
@@ -458,13 +458,13 @@ def health(checks: Mapping[HealthState, bool | None]) -> dict[str, Any]:
     Args:
         checks: For each state that a failed check means, whether the check was passed; None where it could not be made.
     """
-    made = {state: passed for state, passed in checks.items() if passed is not None}
-    if not made:
+    results = {state: passed for state, passed in checks.items() if passed is not None}
+    if not results:
         return {"health_state": HealthState.unknown}
-    failed = [state for state, passed in made.items() if not passed]
+    failed = [state for state, passed in results.items() if not passed]
     return {
         "health_state": max(failed, key=SEVERITY.index, default=HealthState.healthy),
-        "health_score": (len(made) - len(failed)) / len(made),
+        "health_score": (len(results) - len(failed)) / len(results),
     }
 
 

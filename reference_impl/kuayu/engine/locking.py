@@ -17,10 +17,10 @@ def lock(file: Path) -> IO[str]:
         BlockingIOError: Another one has it.
         OSError: Its folder cannot be written.
     """
-    held = lock_of(file).open("w", encoding="utf-8")
+    lock_file = lock_of(file).open("w", encoding="utf-8")
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        held.close()
+        lock_file.close()
         raise
-    return held
+    return lock_file

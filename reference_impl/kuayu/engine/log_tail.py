@@ -59,14 +59,14 @@ class Tail:
         self._cutter = _Cutter()
         self._descriptor: int | None = None
         if self._open() and not whole:
-            os.lseek(self._held(), 0, os.SEEK_END)
+            os.lseek(self._fd(), 0, os.SEEK_END)
 
     def lines(self) -> list[str]:
         """Lines that were finished since the last call; not all of them where there are many."""
         try:
             if self._descriptor is None and not self._open():
                 return []
-            piece = os.read(self._held(), READ_BYTES)
+            piece = os.read(self._fd(), READ_BYTES)
             return self._cutter.cut(piece) if piece else self._turned()
         except OSError:  # as while its folder is away
             return []
@@ -79,13 +79,13 @@ class Tail:
 
     def _turned(self) -> list[str]:
         """What is at the end of a file, where another has taken its place or it was cut."""
-        now, held = self._path.stat(), os.fstat(self._held())
-        if (now.st_ino, now.st_dev) != (held.st_ino, held.st_dev):
-            if last := os.read(self._held(), READ_BYTES):  # written after we looked, and before it was replaced
+        now, opened = self._path.stat(), os.fstat(self._fd())
+        if (now.st_ino, now.st_dev) != (opened.st_ino, opened.st_dev):
+            if last := os.read(self._fd(), READ_BYTES):  # written after we looked, and before it was replaced
                 return self._cutter.cut(last)
             self.close()
-        elif now.st_size < os.lseek(self._held(), 0, os.SEEK_CUR):
-            os.lseek(self._held(), 0, os.SEEK_SET)
+        elif now.st_size < os.lseek(self._fd(), 0, os.SEEK_CUR):
+            os.lseek(self._fd(), 0, os.SEEK_SET)
         else:
             return []
         return self._cutter.end()
@@ -101,7 +101,7 @@ class Tail:
             raise IsADirectoryError(21, "it is a folder")
         return True
 
-    def _held(self) -> int:
+    def _fd(self) -> int:
         assert self._descriptor is not None
         return self._descriptor
 
@@ -230,13 +230,13 @@ class RunProgress:
 
     def read_line(self, rank: int, text: str) -> None:
         """Take note of a line that a rank has printed."""
-        if (found := _PRINTED.fullmatch(text)) is None:
+        if (match := _PRINTED.fullmatch(text)) is None:
             return
         with self._lock:
-            if found[1] == "step":
-                self._steps[rank] = int(found[2])
+            if match[1] == "step":
+                self._steps[rank] = int(match[2])
             else:
-                self._checkpoint = int(found[2])
+                self._checkpoint = int(match[2])
 
     def end(self) -> None:
         """No rank will do another step."""

@@ -68,7 +68,7 @@ class _View:
         status: How it stands, by the engine.
         since: When that was seen first.
         unknown_since: Since when the engine cannot tell, by the steady clock; None where it can.
-        kept: Number of the last line that the service has; None where the service has to say.
+        last_stored: Number of the last line that the service has; None where the service has to say.
         drained: Whether the engine had no further line when it was asked last.
         log_refused: Whether the service takes no lines of it.
         unknown_run_since: Since when the service says that it does not know the run, by the steady clock; None where it
@@ -83,7 +83,7 @@ class _View:
     status: RunStatus
     since: datetime
     unknown_since: float | None = None
-    kept: int | None = None
+    last_stored: int | None = None
     drained: bool = False
     log_refused: bool = False
     unknown_run_since: float | None = None
@@ -195,7 +195,7 @@ class RunReporter:
                 logger.warning("steps of %s cannot be read: %s", record.name, error)
         status = RunStatus(RunState.STARTING)
         progress = RunProgress(record.job, record.ranks, tail)
-        return _View(progress, status, datetime.now(UTC), kept=0 if record.fresh else None)
+        return _View(progress, status, datetime.now(UTC), last_stored=0 if record.fresh else None)
 
     def _update_status(self, record: RunRecord, view: _View) -> None:
         """Ask the engine how a run stands."""
@@ -301,7 +301,7 @@ class RunReporter:
         if view.log_refused:
             return False
         # The first line alone makes the service say up to which it has them all.
-        after, most = (0, 1) if view.kept is None else (view.kept, self._batch)
+        after, most = (0, 1) if view.last_stored is None else (view.last_stored, self._batch)
         try:
             lines = self._engine.logs(record.name, after, most)
         except EngineError as error:
@@ -329,10 +329,10 @@ class RunReporter:
             view.log_refused = True
             return False
         for line in lines:
-            if view.kept is not None and view.kept < line.number <= last:
+            if view.last_stored is not None and view.last_stored < line.number <= last:
                 view.progress.read_line(line.rank, line.text)
-        stuck = view.kept is not None and last == view.kept
-        view.kept = last
+        stuck = view.last_stored is not None and last == view.last_stored
+        view.last_stored = last
         return not stuck
 
 

@@ -243,27 +243,27 @@ class Runner:
                     work.launched = True
                     self._thread(f"start {record.name}", self._start, record, work, work.order)
 
-    def stop(self, job: str, attempt: int | None, held: Collection[str], cause: str | None) -> bool:
+    def stop(self, job: str, attempt: int | None, reservations: Collection[str], cause: str | None) -> bool:
         """End runs of a job; tells whether nothing of them is alive."""
         with self._lock:
-            self._barred |= set(held) - {record.reservation for record in self._records.values()}
-            found = [
+            self._barred |= set(reservations) - {record.reservation for record in self._records.values()}
+            records = [
                 record for record in self._records.values() if record.job == job and attempt in {None, record.attempt}
             ]
             # Who ends one attempt ends what others have left of it; who ends all has something against the job.
-            return self._ended(found, cause or "it was to be stopped", None, own_fault=attempt is None)
+            return self._ended(records, cause or "it was to be stopped", None, own_fault=attempt is None)
 
     def clear(self, reservation: str, cause: str, grace_s: float | None = None) -> bool:
         """End what runs on what an action reserved; tells whether nothing of it is alive."""
         with self._lock:
-            found = [record for record in self._records.values() if record.reservation == reservation]
-            return self._ended(found, cause, grace_s)
+            records = [record for record in self._records.values() if record.reservation == reservation]
+            return self._ended(records, cause, grace_s)
 
     def clear_nodes(self, nodes: Collection[str], cause: str) -> bool:
         """End what runs on some nodes; tells whether nothing of it is alive."""
         with self._lock:
-            found = [record for record in self._records.values() if not record.nodes.keys().isdisjoint(nodes)]
-            return self._ended(found, cause, None)
+            records = [record for record in self._records.values() if not record.nodes.keys().isdisjoint(nodes)]
+            return self._ended(records, cause, None)
 
     def clear_all(self, cause: str) -> bool:
         """End all runs; tells whether nothing of them is alive."""
@@ -273,8 +273,8 @@ class Runner:
     def grace_s(self, reservation: str) -> float:
         """Seconds that processes on what an action reserved have to end; zero where there are none."""
         with self._lock:
-            found = (record for record in self._records.values() if record.reservation == reservation)
-            return max((record.grace for record in found if not record.over), default=0.0)
+            records = (record for record in self._records.values() if record.reservation == reservation)
+            return max((record.grace for record in records if not record.over), default=0.0)
 
     def given_back(self, reservation: str) -> None:
         """What an action reserved is free again."""
@@ -293,26 +293,26 @@ class Runner:
                 "past": list(self._past),
             }
 
-    def restore(self, kept: Any, held: Collection[str]) -> None:
+    def restore(self, state: Any, reservations: Collection[str]) -> None:
         """Go on from what :meth:`to_json` gave.
 
         Args:
-            kept: What it gave.
-            held: Actions by which something is held.
+            state: What it gave.
+            reservations: Actions by which something is held.
 
         Raises:
             KeyError, TypeError, ValueError: It is something else.
         """
-        if not kept:
+        if not state:
             return
         with self._lock:
-            for entry in kept["records"]:
+            for entry in state["records"]:
                 record = RunRecord.from_json(entry)
-                record.free = record.reservation not in held
+                record.free = record.reservation not in reservations
                 self._records[record.action] = record
                 self._work[record.action] = _Work()
-            self._barred = set(kept["barred"])
-            self._past = list(kept["past"])
+            self._barred = set(state["barred"])
+            self._past = list(state["past"])
 
     # What the reporter asks for.
 

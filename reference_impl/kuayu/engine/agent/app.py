@@ -96,13 +96,13 @@ class Proxy:
         return response
 
     async def _body(self, request: Request) -> bytes:
-        found = bytearray()
+        body = bytearray()
         async for chunk in request.stream():
-            found += chunk
-            if len(found) > self._settings.max_body:
+            body += chunk
+            if len(body) > self._settings.max_body:
                 detail = f"the body is larger than {self._settings.max_body} bytes"
                 raise ProblemException("payload-too-large", detail, headers={"Connection": "close"})
-        return bytes(found)
+        return bytes(body)
 
     def _url(self, request: Request) -> httpx.URL:
         query: bytes = request.scope["query_string"]

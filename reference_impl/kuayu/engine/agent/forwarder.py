@@ -207,7 +207,7 @@ class Metrics:
     def watch(self, level: Callable[[], Level], oldest: Callable[[], float], *, up: Callable[[], bool]) -> None:
         """Say where the gauges get their values from."""
         self.spooled.set_function(lambda: level().samples)
-        self.held.set_function(lambda: level().held)
+        self.held.set_function(lambda: level().deferred)
         self.octets.set_function(lambda: level().octets)
         self.oldest.set_function(oldest)
         self.up.set_function(up)
@@ -373,7 +373,7 @@ class Forwarder:
     def _settle(self, batch: Batch, rows: list[_Row], result: BatchResult) -> None:
         """Take out of the spool what the service has judged; hold back what it may yet take."""
         now = instants.now()
-        held: list[DeferredSample] = []
+        deferred: list[DeferredSample] = []
         lost: Counter[str] = Counter()
         example: dict[str, str] = {}
         rejected = [item for item in result.rejected if item.index < len(rows)]
@@ -382,11 +382,11 @@ class Forwarder:
             name = item.problem.type.removeprefix(PROBLEM_PREFIX)
             pause = min(MAX_HOLD_S, max(FIRST_HOLD_S, row.waited))
             if name == "unknown-reference" and row.waited + pause <= self._settings.hold:
-                held.append(DeferredSample(row.number, now + round(pause * 1000), row.waited + pause))
+                deferred.append(DeferredSample(row.number, now + round(pause * 1000), row.waited + pause))
             else:
                 lost[name] += 1
                 example[name] = item.problem.detail or item.problem.title
-        self._committer.submit(lambda spool: spool.settle(batch, held)).result()
+        self._committer.submit(lambda spool: spool.settle(batch, deferred)).result()
         self._metrics.batches.inc()
         self._metrics.forwarded.inc(len(rows) - len(rejected))
         for name, count in lost.items():

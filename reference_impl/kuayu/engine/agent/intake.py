@@ -200,11 +200,11 @@ class SpoolWrite:
         Raises:
             ProblemException: idempotency-mismatch or overloaded.
         """
-        kept = None if self.key is None else spool.kept_answer(self.key)
-        if kept is not None:
-            if kept[0] != self.digest:
+        stored = None if self.key is None else spool.stored_answer(self.key)
+        if stored is not None:
+            if stored[0] != self.digest:
                 raise ProblemException("idempotency-mismatch", "the key came with another body before")
-            return Answer(kept[1], replayed=True)
+            return Answer(stored[1], replayed=True)
         forwarded = self.validated.bodies
         result = self.validated.result
         answer = result.result(self.durability.value)
@@ -218,7 +218,7 @@ class SpoolWrite:
             forwarded = [body for body, outline in outlined if self.downsampler.passes(outline)]
         spool.put(forwarded, result.reception.received)
         if self.key is not None:
-            spool.keep_answer(self.key, self.digest, answer, result.reception.received)
+            spool.store_answer(self.key, self.digest, answer, result.reception.received)
         return Answer(answer, thinned=result.accepted - len(forwarded))
 
 

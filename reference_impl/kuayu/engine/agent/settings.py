@@ -30,10 +30,10 @@ class SpoolLimit:
         Raises:
             ValueError: It is none of these, or nought.
         """
-        found = _LIMIT.fullmatch(text.strip())
-        if found is None or not float(found[1]):
+        match = _LIMIT.fullmatch(text.strip())
+        if match is None or not float(match[1]):
             raise ValueError(f"{text!r} is no limit of a spool")
-        number, unit = float(found[1]), found[2]
+        number, unit = float(match[1]), match[2]
         if unit == "samples":
             return cls(samples=number)
         base = 1024 if "i" in unit else 1000

@@ -164,13 +164,13 @@ class Level:
 
     Attributes:
         samples: Samples in all.
-        held: Those of them that are held back.
+        deferred: Those of them that are held back.
         octets: Bytes of samples.
         answers: Bytes of the answers that are kept under idempotency keys.
     """
 
     samples: int
-    held: int
+    deferred: int
     octets: int
     answers: int = 0
 
@@ -247,13 +247,13 @@ class Spool:
         A spool without samples takes any batch, for it would never fit otherwise; the same holds for answers.
         """
         level = self.level
-        kept = level.answers + (len(answer) + ANSWER_OVERHEAD if answer else 0)
-        if level.answers and answer and kept > min(MAX_ANSWER_BYTES, self._limit.octets):
+        answer_bytes = level.answers + (len(answer) + ANSWER_OVERHEAD if answer else 0)
+        if level.answers and answer and answer_bytes > min(MAX_ANSWER_BYTES, self._limit.octets):
             return False
         if not level.samples:
             return True
         samples = level.samples + len(bodies)
-        return samples <= self._limit.samples and level.octets + _size(bodies) + kept <= self._limit.octets
+        return samples <= self._limit.samples and level.octets + _size(bodies) + answer_bytes <= self._limit.octets
 
     def put(self, bodies: Sequence[bytes], arrived: int) -> None:
         """Append samples that arrived at an instant, in milliseconds."""
@@ -261,12 +261,12 @@ class Spool:
         self.db.executemany("INSERT INTO sample (arrived, waited, body) VALUES (?, 0, ?)", rows)
         self._add(len(bodies), _size(bodies))
 
-    def kept_answer(self, key: str) -> tuple[bytes, bytes] | None:
+    def stored_answer(self, key: str) -> tuple[bytes, bytes] | None:
         """Digest of the request that had a key, and its answer; None where the key is new."""
         row = self.db.execute("SELECT digest, body FROM answer WHERE key = ?", (key,)).fetchone()
         return None if row is None else (row[0], row[1])
 
-    def keep_answer(self, key: str, digest: bytes, body: bytes, created: int) -> None:
+    def store_answer(self, key: str, digest: bytes, body: bytes, created: int) -> None:
         """Keep the answer that a key was given."""
         self.db.execute("INSERT INTO answer VALUES (?, ?, ?, ?)", (key, digest, body, created))
         self._add(0, 0, answers=len(body) + ANSWER_OVERHEAD)
@@ -284,7 +284,7 @@ class Spool:
             moved = f"INSERT INTO sample ({columns}) SELECT {columns} FROM held"  # noqa: S608 - names of our own
             self.db.execute(f"{moved} WHERE due <= ? ORDER BY id", (now,))
             self.db.execute("DELETE FROM held WHERE due <= ?", (now,))
-            self._add(0, 0, held=-due)
+            self._add(0, 0, deferred=-due)
 
     def pack(self, most: int, octets: int) -> Batch | None:
         """Make a batch of the oldest samples.
@@ -319,20 +319,20 @@ class Spool:
         """Nothing of a batch was taken: its samples travel anew, under another key."""
         self.db.execute("DELETE FROM parcel WHERE key = ?", (batch.key,))
 
-    def settle(self, batch: Batch, held: Iterable[DeferredSample] = ()) -> None:
+    def settle(self, batch: Batch, deferred: Iterable[DeferredSample] = ()) -> None:
         """A batch has met its fate; all of it goes but what is held back."""
-        kept = [(sample.due, sample.waited, sample.number) for sample in held]
+        rows = [(sample.due, sample.waited, sample.number) for sample in deferred]
         self.db.executemany(
-            "INSERT INTO held (due, arrived, waited, body) SELECT ?, arrived, ?, body FROM sample WHERE id = ?", kept
+            "INSERT INTO held (due, arrived, waited, body) SELECT ?, arrived, ?, body FROM sample WHERE id = ?", rows
         )
         run = batch.first, batch.last
         measured = "SELECT count(*), total(length(body)) FROM sample WHERE id BETWEEN ? AND ?"
         gone, octets = self.db.execute(measured, run).fetchone()
-        stay = sum(self.db.execute(measured, (number, number)).fetchone()[1] for _, _, number in kept)
+        stay = sum(self.db.execute(measured, (number, number)).fetchone()[1] for _, _, number in rows)
         self.db.execute("DELETE FROM sample WHERE id BETWEEN ? AND ?", run)
         self.unpack(batch)
-        less = gone - len(kept)
-        self._add(-less, int(stay - octets) - less * OVERHEAD, held=len(kept))
+        less = gone - len(rows)
+        self._add(-less, int(stay - octets) - less * OVERHEAD, deferred=len(rows))
 
     def prune(self, answers_before: int) -> None:
         """Forget old answers, and give pages that are free back to the disk."""
@@ -377,9 +377,9 @@ class Spool:
         octets = int(sum(size for _, size in counts)) + samples * OVERHEAD
         return Level(samples, counts[1][0], octets, int(size) + answers * ANSWER_OVERHEAD)
 
-    def _add(self, samples: int, octets: int, *, held: int = 0, answers: int = 0) -> None:
+    def _add(self, samples: int, octets: int, *, deferred: int = 0, answers: int = 0) -> None:
         now = self.level
-        self.level = Level(now.samples + samples, now.held + held, now.octets + octets, now.answers + answers)
+        self.level = Level(now.samples + samples, now.deferred + deferred, now.octets + octets, now.answers + answers)
 
 
 def _size(bodies: Sequence[bytes]) -> int:

@@ -5,7 +5,7 @@ has passed and the spread is small (:mod:`~kuayu.engine.probes.harness`), and gi
 range, the number of repetitions and the software it ran on, since software changes a figure as much as silicon does.
 """
 
-from kuayu.engine.probes.harness import ProbeFailedError, ProbeResult, ProbeUnavailableError, Progress, Skipped
+from kuayu.engine.probes.harness import ProbeFailedError, ProbeResult, ProbeUnavailableError, Progress, SkippedProbe
 from kuayu.engine.probes.run import PROBES, ProbeReport, probe_all
 
 __all__ = [
@@ -15,6 +15,6 @@ __all__ = [
     "ProbeResult",
     "ProbeUnavailableError",
     "Progress",
-    "Skipped",
+    "SkippedProbe",
     "probe_all",
 ]

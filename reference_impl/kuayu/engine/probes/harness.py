@@ -81,7 +81,7 @@ class ProbeResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedProbe:
     """A probe that could not be carried out, with the cause and what would make it possible."""
 
     name: str

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kuayu.engine.host import DEVICE_ID, Host
 from kuayu.engine.probes import harness
 from kuayu.engine.probes.all_reduce import probe_all_reduce
-from kuayu.engine.probes.harness import ProbeResult, ProbeUnavailableError, Progress, Skipped, Step, energy
+from kuayu.engine.probes.harness import ProbeResult, ProbeUnavailableError, Progress, SkippedProbe, Step, energy
 from kuayu.engine.probes.host_probes import (
     ACCELERATOR_PRECISIONS,
     PROCESSOR_PRECISIONS,
@@ -40,7 +40,7 @@ class ProbeReport:
     """
 
     results: tuple[ProbeResult, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedProbe, ...]
     finished_at: datetime
 
     def samples(self, node: str) -> list[Sample]:
@@ -79,7 +79,7 @@ def _measures(results: list[ProbeResult]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedProbe:
     """A probe to be carried out, with its share of the budget."""
 
     probe: str
@@ -115,7 +115,7 @@ def probe_all(
     wanted = set(only)
     planned = [probe for probe in _plan(host, storage_path or Path(tempfile.gettempdir())) if probe.probe in wanted]
     ends_at, left = time.perf_counter() + budget_s, sum(probe.share for probe in planned)
-    whole, results, skipped = left, list[ProbeResult](), list[Skipped]()
+    whole, results, skipped = left, list[ProbeResult](), list[SkippedProbe]()
     for probe in planned:
         # What a probe leaves of its time is shared by those that follow.
         seconds = max(0.0, ends_at - time.perf_counter()) * probe.share / left
@@ -124,7 +124,7 @@ def probe_all(
         try:
             results.append(probe.carry_out(seconds, step))
         except ProbeUnavailableError as problem:
-            skipped.append(Skipped(probe.name, problem.cause, problem.hint))
+            skipped.append(SkippedProbe(probe.name, problem.cause, problem.hint))
         left -= probe.share
     progress("", 1.0)
     return ProbeReport(tuple(results), tuple(skipped), datetime.now(UTC))
@@ -134,7 +134,7 @@ def _advance(progress: Progress, name: str, done: float, share: float, part: flo
     progress(name, done + share * part)
 
 
-def _plan(host: Host, storage_path: Path) -> Iterator[_Planned]:
+def _plan(host: Host, storage_path: Path) -> Iterator[_PlannedProbe]:
     """The probes that this host is to be put to."""
     devices: dict[str, str | None] = {**host.nvidia.uuids} if host.nvidia else {DEVICE_ID: None}
     precisions: tuple[str, ...] = ACCELERATOR_PRECISIONS if host.nvidia else PROCESSOR_PRECISIONS
@@ -142,12 +142,12 @@ def _plan(host: Host, storage_path: Path) -> Iterator[_Planned]:
         for precision in precisions:
             share = PROBES["matmul"] / len(devices) / len(precisions)
             carry_out = partial(_matmul, host=host, precision=precision, device=device, uuid=uuid)
-            yield _Planned("matmul", f"matmul {precision} {device}", share, carry_out)
+            yield _PlannedProbe("matmul", f"matmul {precision} {device}", share, carry_out)
     for device, uuid in devices.items():
         carry_out = partial(_memory, device=device, uuid=uuid)
-        yield _Planned("memory", f"memory {device}", PROBES["memory"] / len(devices), carry_out)
-    yield _Planned("storage", "storage", PROBES["storage"], partial(probe_storage, path=storage_path))
-    yield _Planned("all_reduce", "all_reduce", PROBES["all_reduce"], probe_all_reduce)
+        yield _PlannedProbe("memory", f"memory {device}", PROBES["memory"] / len(devices), carry_out)
+    yield _PlannedProbe("storage", "storage", PROBES["storage"], partial(probe_storage, path=storage_path))
+    yield _PlannedProbe("all_reduce", "all_reduce", PROBES["all_reduce"], probe_all_reduce)
 
 
 def _matmul(budget_s: float, step: Step, *, host: Host, precision: str, device: str, uuid: str | None) -> ProbeResult:

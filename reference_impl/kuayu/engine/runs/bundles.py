@@ -91,9 +91,9 @@ def _from_web(uri: str, staged: Path, archive: Path) -> None:
     digest = parts.fragment.removeprefix("sha256=") if parts.fragment.startswith("sha256=") else None
     if parts.scheme == "http" and digest is None:
         raise EngineError(f"{uri} may be altered on its way", "take https:, or add #sha256=DIGEST")
-    found = _download(urlunsplit(parts._replace(fragment="")), archive)
-    if digest is not None and found != digest.lower():
-        raise EngineError(f"{uri} has the digest {found}", "the archive is another than was meant; name the right one")
+    actual = _download(urlunsplit(parts._replace(fragment="")), archive)
+    if digest is not None and actual != digest.lower():
+        raise EngineError(f"{uri} has the digest {actual}", "the archive is another than was meant; name the right one")
     _extract(archive, Path(unquote(parts.path)).name, staged)
 
 

@@ -146,11 +146,13 @@ class HostLedger:
             if (own := self._read(self.file(run.name))) is not None:
                 return own
             others = list(self._others(lives))
-            held = Allocation(
+            allocation = Allocation(
                 self._choose(run, others), run.rendezvous.port or _free_port({other.port for other in others})
             )
-            write_state(self._directory, {"devices": held.devices, "port": held.port}, self.file(run.name).name)
-            return held
+            write_state(
+                self._directory, {"devices": allocation.devices, "port": allocation.port}, self.file(run.name).name
+            )
+            return allocation
 
     def release(self, name: str) -> None:
         """A run has nothing any more."""
@@ -161,8 +163,8 @@ class HostLedger:
         for file in sorted(self._directory.glob("*.json")):
             if not lives(file.stem):
                 file.unlink(missing_ok=True)
-            elif (held := self._read(file)) is not None:
-                yield held
+            elif (allocation := self._read(file)) is not None:
+                yield allocation
 
     def _choose(self, run: Run, others: Sequence[Allocation]) -> dict[str, list[int]]:
         """Free devices with the lowest numbers, on each node."""

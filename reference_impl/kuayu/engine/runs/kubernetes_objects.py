@@ -253,7 +253,7 @@ def clusters(run: Run) -> dict[str, list[Share]]:
     Raises:
         EngineError: A node names no cluster, or ranks of one cluster lie between those of another.
     """
-    found: dict[str, list[Share]] = {}
+    by_cluster: dict[str, list[Share]] = {}
     last = None
     for share in shares(run):
         cluster, slash, node = share.placement.node.partition("/")
@@ -261,14 +261,14 @@ def clusters(run: Run) -> dict[str, list[Share]]:
             raise EngineError(
                 f"node {share.placement.node!r} names no cluster", "a HyperJob's nodes are called CLUSTER/NODE"
             )
-        if cluster in found and cluster != last:
+        if cluster in by_cluster and cluster != last:
             raise EngineError(
                 f"the ranks of cluster {cluster} are apart", "name the nodes of a cluster one after another"
             )
         last = cluster
         own = replace(share, placement=replace(share.placement, node=node))
-        found.setdefault(cluster, []).append(own)
-    return found
+        by_cluster.setdefault(cluster, []).append(own)
+    return by_cluster
 
 
 def validate_for(run: Run, options: PodOptions) -> None:
@@ -508,12 +508,12 @@ def _tolerations(options: PodOptions) -> list[JsonObject]:
     """How long pods of a node that does not answer are kept: Kubernetes waits five minutes where nobody says."""
     return [
         {
-            "key": f"node.kubernetes.io/{trouble}",
+            "key": f"node.kubernetes.io/{taint}",
             "operator": "Exists",
             "effect": "NoExecute",
             "tolerationSeconds": options.lost_node_seconds,
         }
-        for trouble in ("not-ready", "unreachable")
+        for taint in ("not-ready", "unreachable")
     ]
 
 

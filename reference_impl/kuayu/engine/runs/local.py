@@ -136,9 +136,9 @@ class LocalEngine:
                 raise another(run.name)
             if state["state"] != "prepared":
                 return
-            with self._store.try_lock(run.name) as held:
-                if held is not None and self._is_prepared(run.name):
-                    self._launch(run, held)
+            with self._store.try_lock(run.name) as run_lock:
+                if run_lock is not None and self._is_prepared(run.name):
+                    self._launch(run, run_lock)
                     return
             if time.monotonic() > end_at:
                 raise busy(run.name)
@@ -157,8 +157,8 @@ class LocalEngine:
         """
         end_at = time.monotonic() + LOCK_SECONDS
         while (state := self._store.state(name)) is not None and state["state"] == "prepared":
-            with self._store.try_lock(name) as held:
-                if held is not None and self._is_prepared(name):
+            with self._store.try_lock(name) as run_lock:
+                if run_lock is not None and self._is_prepared(name):
                     self._store.write(name, {**state, "state": "stopped", "reason": "stopped before it was started"})
             if time.monotonic() > end_at:
                 raise busy(name)
@@ -182,8 +182,8 @@ class LocalEngine:
             return self._store.unknown(name)
         if state["state"] == "prepared" or state["state"] in supervisor.ENDED:
             return stored_status(state)
-        with self._store.try_lock(name) as held:
-            return stored_status(state) if held is None else self._settle(name)
+        with self._store.try_lock(name) as run_lock:
+            return stored_status(state) if run_lock is None else self._settle(name)
 
     def logs(self, name: str, after: int = 0, limit: int = 1000) -> list[LogLine]:
         """Lines of a run in order, those after a number; empty where there are none yet.
@@ -212,20 +212,20 @@ class LocalEngine:
     def _ended(self, name: str) -> bool:
         return self.status(name).state in ENDED
 
-    def _launch(self, run: Run, held_lock: IO[str]) -> None:
+    def _launch(self, run: Run, run_lock: IO[str]) -> None:
         """Hand a run over to a supervisor, lock and all, and wait until its ranks are started."""
         directory = self._store.of(run.name)
-        held = self._ledger.take(run, self._lives)
+        allocation = self._ledger.take(run, self._lives)
         order = {
             "directory": str(directory),
             "held": str(self._ledger.file(run.name)),
-            "lock": held_lock.fileno(),
+            "lock": run_lock.fileno(),
             "ties": self._ties,
             "state": {"digest": digest(run), "grace": run.grace_seconds},
             "grace": run.grace_seconds,
             "characters": MAX_LINE_CHARACTERS,
             "log_bytes": MAX_LOG_BYTES,
-            "ranks": _ranks(run, directory, held),
+            "ranks": _ranks(run, directory, allocation),
         }
         try:
             launcher = subprocess.run(  # noqa: S603 - the supervisor that comes with this module
@@ -235,7 +235,7 @@ class LocalEngine:
                 text=True,
                 cwd="/",
                 env=inherited(),
-                pass_fds=[held_lock.fileno(), *self._ties],
+                pass_fds=[run_lock.fileno(), *self._ties],
                 start_new_session=True,
                 timeout=LAUNCH_SECONDS,
                 check=False,
@@ -246,7 +246,7 @@ class LocalEngine:
         except OSError as error:
             self._ledger.release(run.name)
             raise EngineError(f"no process can be started: {error}", "see to the host", transient=True) from error
-        held_lock.close()  # from here on the supervisor's alone
+        run_lock.close()  # from here on the supervisor's alone
         if launcher.stdout == supervisor.STARTED:
             return
         if launcher.stdout != supervisor.NOT_STARTED and self._goes_on(run.name):
@@ -266,8 +266,8 @@ class LocalEngine:
         if state is None:
             return False
         if state["state"] == "prepared":
-            with self._store.try_lock(name) as held:
-                return held is None
+            with self._store.try_lock(name) as run_lock:
+                return run_lock is None
         return self.status(name).state not in ENDED
 
     def _goes_on(self, name: str) -> bool:
@@ -331,15 +331,15 @@ def _prepare_work(run: Run, directory: Path) -> None:
         )
 
 
-def _ranks(run: Run, directory: Path, held: Allocation) -> list[dict[str, Any]]:
+def _ranks(run: Run, directory: Path, allocation: Allocation) -> list[dict[str, Any]]:
     """What the supervisor starts, in rank order."""
-    placed = replace(run, rendezvous=replace(run.rendezvous, port=held.port))
+    placed = replace(run, rendezvous=replace(run.rendezvous, port=allocation.port))
     base = {"PYTHONUNBUFFERED": "1"} | inherited()  # so that lines come when they are printed
     ranks = []
     for rank, (placement, number) in enumerate(run.processes):
         variables = base | environment(placed, rank, number, run.processes_per_node or placement.devices)
-        if placement.node in held.devices:
-            variables |= visibility(held.devices[placement.node])
+        if placement.node in allocation.devices:
+            variables |= visibility(allocation.devices[placement.node])
         ranks.append(
             {
                 "rank": run.rendezvous.rank_offset + rank,
@@ -391,11 +391,11 @@ def _check_host() -> Finding:
     """Whether processes can be found and ended as a whole here."""
     hint = "run the engine on Linux with /proc mounted"
     try:
-        found = supervisor.started(os.getpid()) is not None and bool(supervisor.boot_id())
+        traceable = supervisor.started(os.getpid()) is not None and bool(supervisor.boot_id())
         reaps = ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(ctypes.c_int()), 0, 0, 0) == 0
     except (OSError, AttributeError, ValueError) as error:
         return Finding("host", present=False, detail=str(error), hint=hint)
-    if not (found and reaps):
+    if not (traceable and reaps):
         return Finding("host", present=False, detail="processes cannot be found or adopted", hint=hint)
     return Finding("host", present=True, detail="processes can be found, and ended as a whole")
 

@@ -38,10 +38,10 @@ def merge(directory: Path, sources: Sequence[tuple[int, Path]], most: int, *, la
         EngineError: At the end, somebody else has been at it for long.
     """
     try:
-        held = wait_for_lock(directory / _LOCK, _LOCK_SECONDS) if last else lock(directory / _LOCK)
+        lock_file = wait_for_lock(directory / _LOCK, _LOCK_SECONDS) if last else lock(directory / _LOCK)
     except BlockingIOError:
         return
-    with held:
+    with lock_file:
         state = supervisor.read_state(directory, _STATE) or {"offsets": {}, "size": 0, "lines": 0, "full": False}
         log = supervisor.LogFile(directory, state["size"], state["lines"])
         try:

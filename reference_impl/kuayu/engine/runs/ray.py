@@ -156,7 +156,7 @@ class RayEngine:
             EngineError: One is not there, or has not the devices.
         """
         nodes = self._driver.call("nodes")
-        found = []
+        identifiers = []
         for placement in run.placements:
             node = _named(placement.node, nodes)
             devices = node["resources"].get(self._resource, 0)
@@ -165,10 +165,10 @@ class RayEngine:
                     f"node {placement.node} has {devices:g} {self._resource}, not {placement.devices}",
                     "ask for fewer, or name what devices are called (option resource)",
                 )
-            found.append(str(node["id"]))
-        if len(set(found)) < len(found):
+            identifiers.append(str(node["id"]))
+        if len(set(identifiers)) < len(identifiers):
             raise EngineError(f"two nodes of run {run.name} are the same", "name it once, with all its devices")
-        return found
+        return identifiers
 
     def start(self, run: Run) -> None:
         """Start a run that was prepared; it may still be starting when this returns. Started again, it stays as it is.
@@ -271,19 +271,19 @@ class RayEngine:
         status = stored_status(state)
         if status.state in ENDED or status.state is RunState.PREPARED:
             return status
-        found = self._driver.call("status", name=name)
-        if found is None:
+        report = self._driver.call("status", name=name)
+        if report is None:
             return self._lost(name)
-        status = RunStatus(RunState(found["state"]), found["reason"], found["exit_code"])
+        status = RunStatus(RunState(report["state"]), report["reason"], report["exit_code"])
         if status.state in ENDED:
-            return self._settle(name, status, int(found["lines"]))
+            return self._settle(name, status, int(report["lines"]))
         return status
 
     def _lost(self, name: str) -> RunStatus:
         """How a run stands whose supervisor is gone: guards end its ranks, and then it has failed."""
-        with self._store.try_lock(name) as held:
+        with self._store.try_lock(name) as run_lock:
             state = self._store.state(name)
-            if held is None or state is None or state["state"] != "starting":
+            if run_lock is None or state is None or state["state"] != "starting":
                 return RunStatus(RunState.UNKNOWN, "another call is at work on it")
             reason = "its supervisor on the head was lost, or its start was broken off"
             since = state.setdefault("lost", time.time())
@@ -491,10 +491,10 @@ def _named(name: str, nodes: list[dict[str, Any]]) -> dict[str, Any]:
         EngineError: None is, or several are.
     """
     for level in range(len(nodes[0]["names"])):
-        found = [node for node in nodes if node["names"][level] == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        matches = [node for node in nodes if node["names"][level] == name]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
             raise EngineError(
                 f"several nodes of the cluster are called {name}", "label them: ray start --labels=kuayu.dev/node=NAME"
             )

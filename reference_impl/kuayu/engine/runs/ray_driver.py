@@ -219,15 +219,15 @@ class NodeShare:
     def _variables(self) -> dict[str, str]:
         import ray
 
-        found = {
+        variables = {
             name: value
             for name, value in os.environ.items()
             if name in INHERITED or name.startswith(INHERITED_PREFIXES)
         }
         devices = ray.get_runtime_context().get_accelerator_ids().get(self._order["resource"])
         if devices:
-            found["KUAYU_DEVICES"] = ",".join(devices)
-        return found | {"PYTHONUNBUFFERED": "1"}
+            variables["KUAYU_DEVICES"] = ",".join(devices)
+        return variables | {"PYTHONUNBUFFERED": "1"}
 
     def _fail(self, reason: str) -> str:
         self._failure = {"state": "failed", "reason": reason, "exit_code": None}
@@ -587,20 +587,20 @@ class Driver:
         if supervisor is None:
             return None
         try:
-            found: dict[str, Any] = self._ray.get(supervisor.status.remote(), timeout=CALL_SECONDS)
+            status: dict[str, Any] = self._ray.get(supervisor.status.remote(), timeout=CALL_SECONDS)
         except self._ray.exceptions.ActorUnavailableError as error:
             raise RefusedError(f"the supervisor of run {name} does not answer", "ask again", transient=True) from error
         except self._ray.exceptions.RayActorError:
             return None
-        return found
+        return status
 
     def lines(self, name: str, after: int, limit: int) -> list[list[Any]]:
         """Lines of a run after a number; none where it has no supervisor."""
         supervisor = self._find(name)
         if supervisor is None:
             return []
-        found: list[list[Any]] = self._ray.get(supervisor.lines.remote(after, limit), timeout=CALL_SECONDS)
-        return found
+        lines: list[list[Any]] = self._ray.get(supervisor.lines.remote(after, limit), timeout=CALL_SECONDS)
+        return lines
 
     def stop(self, name: str, grace: float) -> None:
         """Have a run end; it has when its status says so."""

@@ -212,9 +212,9 @@ class SlurmEngine:
                 raise another(run.name)
             if not _is_open(state):
                 return
-            with self._store.try_lock(run.name) as held:
-                if held is not None and _is_open(state := self._reread(run.name)):
-                    self._submit(run, state, held)
+            with self._store.try_lock(run.name) as run_lock:
+                if run_lock is not None and _is_open(state := self._reread(run.name)):
+                    self._submit(run, state, run_lock)
                     return
             if time.monotonic() > end_at:
                 raise busy(run.name)
@@ -233,8 +233,8 @@ class SlurmEngine:
         """
         end_at = time.monotonic() + LOCK_SECONDS
         while (state := self._store.state(name)) is not None and _is_open(state):
-            with self._store.try_lock(name) as held:
-                if held is not None and _is_open(state := self._reread(name)):
+            with self._store.try_lock(name) as run_lock:
+                if run_lock is not None and _is_open(state := self._reread(name)):
                     job = self._find(name, state, fresh=True) if state["state"] == "submitting" else None
                     end = {"state": "stopped", "reason": "stopped before it was started"}
                     _ask_to_stop(self._store.of(name))  # should its submission still come through
@@ -287,7 +287,7 @@ class SlurmEngine:
 
     # Submission
 
-    def _submit(self, run: Run, state: dict[str, Any], held: IO[str]) -> None:
+    def _submit(self, run: Run, state: dict[str, Any], run_lock: IO[str]) -> None:
         """Submit a run whose lock is ours, or take the job that an earlier submission has left."""
         job = self._find(run.name, state, fresh=True) if state["state"] == "submitting" else None
         if job is None:
@@ -303,12 +303,12 @@ class SlurmEngine:
             ranks = [run.rendezvous.rank_offset, len(run.processes)]
             state = {**state, "state": "submitting", "ranks": ranks}
             self._store.write(run.name, state)
-            identifier = self._sbatch(run, state, components, held)
+            identifier = self._sbatch(run, state, components, run_lock)
         else:
             identifier = job.id
         self._store.write(run.name, {**state, **_submitted(identifier)})
 
-    def _sbatch(self, run: Run, state: Mapping[str, Any], components: Sequence[Component], held: IO[str]) -> str:
+    def _sbatch(self, run: Run, state: Mapping[str, Any], components: Sequence[Component], run_lock: IO[str]) -> str:
         """Submit a job; its number."""
         directory = self._store.of(run.name)
         common = [
@@ -323,8 +323,8 @@ class SlurmEngine:
             resource = [f"--gres={component.resource}"] if component.resource else []
             nodes = f"--nodelist={','.join(component.nodes)}"
             arguments += [*([":"] if arguments else []), *common, *component.layout, nodes, *resource]
-        script = str(directory / slurm_scripts.BATCH)
-        printed = self._call("sbatch", "--parsable", *arguments, script, keep_open=[held.fileno()])
+        batch_script = str(directory / slurm_scripts.BATCH)
+        printed = self._call("sbatch", "--parsable", *arguments, batch_script, keep_open=[run_lock.fileno()])
         identifier = printed.strip().partition(";")[0]  # a name of a cluster may follow
         if not identifier.isdigit():
             raise EngineError(f"sbatch printed no number of a job: {printed.strip()!r}", "see to the cluster's plugins")
@@ -403,8 +403,8 @@ class SlurmEngine:
     def _settle(self, name: str, state: dict[str, Any], job: _Job | None) -> RunStatus:
         """Write the end of a run whose job is over."""
         status = self._verdict(name, job)
-        with self._store.try_lock(name) as held:
-            if held is not None and (state := self._reread(name))["state"] == "submitted":
+        with self._store.try_lock(name) as run_lock:
+            if run_lock is not None and (state := self._reread(name))["state"] == "submitted":
                 self._merge(name, state, last=True)
                 end = {"state": status.state.value, "reason": status.reason, "exit_code": status.exit_code}
                 self._store.write(name, {**state, **end})

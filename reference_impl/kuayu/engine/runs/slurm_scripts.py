@@ -120,7 +120,7 @@ exit "$code"
 """
 
 
-def _srun(components: Sequence[Component], script: str, options: Sequence[str], *, each_node: bool = False) -> str:
+def _srun(components: Sequence[Component], script_file: str, options: Sequence[str], *, each_node: bool = False) -> str:
     """One step over all components, whose tasks run a script."""
     parts = []
     for number, component in enumerate(components):
@@ -128,7 +128,7 @@ def _srun(components: Sequence[Component], script: str, options: Sequence[str], 
         if each_node:
             layout = [f"--nodes={len(component.nodes)}", f"--ntasks={len(component.nodes)}", "--ntasks-per-node=1"]
         group = [f"--het-group={number}"] if len(components) > 1 else []
-        parts.append([*group, *layout, *options, "--input=none", "/bin/sh", script])
+        parts.append([*group, *layout, *options, "--input=none", "/bin/sh", script_file])
     return "srun " + " : ".join(shlex.join(part) for part in parts)
 
 

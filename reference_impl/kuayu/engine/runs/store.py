@@ -124,9 +124,9 @@ class RunStore:
         """
         end_at = time.monotonic() + LOCK_SECONDS
         while True:
-            with self.try_lock(name, keep=True) as held:
-                if held is not None:
-                    return held
+            with self.try_lock(name, keep=True) as lock_file:
+                if lock_file is not None:
+                    return lock_file
             if time.monotonic() > end_at:
                 raise busy(name)
             time.sleep(POLL_SECONDS)
@@ -140,21 +140,21 @@ class RunStore:
             keep: Whether it stays open when it is left.
         """
         file = self._runs / name / _LOCK
-        held = None
+        lock_file = None
         try:
-            held = lock(file)
-            if not os.path.samestat(os.fstat(held.fileno()), lock_of(file).stat()):
-                held.close()  # its directory was removed, and another has been made, between open and lock
-                held = None
+            lock_file = lock(file)
+            if not os.path.samestat(os.fstat(lock_file.fileno()), lock_of(file).stat()):
+                lock_file.close()  # its directory was removed, and another has been made, between open and lock
+                lock_file = None
         except (BlockingIOError, FileNotFoundError):
-            held = None
+            lock_file = None
         except OSError as error:
             raise EngineError(f"{file} cannot be locked: {error}", "see to the engine's directory") from error
         try:
-            yield held
+            yield lock_file
         finally:
-            if held is not None and not keep:
-                held.close()
+            if lock_file is not None and not keep:
+                lock_file.close()
 
     def logs(self, name: str, after: int, limit: int) -> list[LogLine]:
         """Lines of a run's log after a number, found by its index."""
@@ -169,11 +169,11 @@ class RunStore:
             with (directory / supervisor.LOG_FILE).open("rb") as log:
                 log.seek(int.from_bytes(index[entry * 8 : entry * 8 + 8], "little"))
                 skipped = after - entry * supervisor.LINES_PER_INDEX_ENTRY
-                found = [line for line in islice(log, skipped, skipped + max(0, limit)) if line.endswith(b"\n")]
+                encoded = [line for line in islice(log, skipped, skipped + max(0, limit)) if line.endswith(b"\n")]
         except FileNotFoundError:
             return []
         lines = []
-        for number, line in enumerate(found, after + 1):
+        for number, line in enumerate(encoded, after + 1):
             rank, read_at, text = json.loads(line)
             lines.append(LogLine(number=number, rank=rank, text=text, read_at=read_at))
         return lines
@@ -194,9 +194,9 @@ class RunStore:
         removed = self.directory / "removed"
         removed.mkdir(mode=0o700, exist_ok=True)
         doomed = removed / f"{name}.{os.urandom(4).hex()}"
-        found = status(name)
-        if self.state(name) is not None and found.state not in ENDED:
-            raise EngineError(f"run {name} has not ended: it is {found.state.value}", "stop it first")
+        run_status = status(name)
+        if self.state(name) is not None and run_status.state not in ENDED:
+            raise EngineError(f"run {name} has not ended: it is {run_status.state.value}", "stop it first")
         with closing(self.lock(name)):
             if (state := self.state(name)) is not None and state["state"] not in supervisor.ENDED:
                 raise EngineError(f"run {name} has not ended: it is {state['state']}", "stop it first")

@@ -94,26 +94,26 @@ def descendants(root: int) -> list[int]:
             children.setdefault(int(fields[1]), []).append(pid)
             if fields[0] in "ZX":
                 ended.add(pid)
-    found, waiting = [], [root]
+    processes, waiting = [], [root]
     while waiting:
         offspring = children.get(waiting.pop(), [])
         waiting += offspring
-        found += [pid for pid in offspring if pid not in ended]
-    return found
+        processes += [pid for pid in offspring if pid not in ended]
+    return processes
 
 
 def processes_of(directory: str) -> list[int]:
     """Processes of a run by their environment, whoever is their parent now."""
     variable = f"{RUN_DIRECTORY}={directory}".encode()
-    found = []
+    processes = []
     for pid in _pids():
         try:
             environment = Path(f"/proc/{pid}/environ").read_bytes()
         except OSError:
             continue  # it has ended, or is somebody else's, and so none of ours
         if variable in environment.split(b"\0") and started(pid) is not None:
-            found.append(pid)
-    return found
+            processes.append(pid)
+    return processes
 
 
 def send(pids: Iterable[int], number: signal.Signals) -> None:

@@ -64,12 +64,12 @@ class _Traffic(TorchDispatchMode):
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Run the operator and count it."""
-        made = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if not func.is_view and name not in _MOVE_NOTHING:
             given = args[1:] if name in _GATHERS else args
-            self.bytes += _bytes((given, kwargs)) + _bytes(made) * (2 if name in _GATHERS else 1)
-        return made
+            self.bytes += _bytes((given, kwargs)) + _bytes(result) * (2 if name in _GATHERS else 1)
+        return result
 
 
 def _bytes(tree: Any) -> int:

@@ -365,9 +365,11 @@ class _Bottleneck(nn.Module):
         super().__init__()
         stride = layers[0][3] // layers[1][3]
         strides = (1, stride, 1, stride)
-        made = [_convolution(*layer[:3], stride) for layer, stride in zip(layers, strides, strict=True)]
-        self.main = nn.Sequential(made[0], nn.ReLU(inplace=True), made[1], nn.ReLU(inplace=True), made[2])
-        self.beside = made[3]
+        convolutions = [_convolution(*layer[:3], stride) for layer, stride in zip(layers, strides, strict=True)]
+        self.main = nn.Sequential(
+            convolutions[0], nn.ReLU(inplace=True), convolutions[1], nn.ReLU(inplace=True), convolutions[2]
+        )
+        self.beside = convolutions[3]
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.relu(self.main(x) + self.beside(x), inplace=True)

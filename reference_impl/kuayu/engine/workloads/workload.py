@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kuayu.engine.host import DEVICE_ID, Host
 from kuayu.engine.probes import harness
-from kuayu.engine.probes.harness import Joules, ProbeUnavailableError, Progress, Skipped, energy
+from kuayu.engine.probes.harness import Joules, ProbeUnavailableError, Progress, SkippedProbe, energy
 from kuayu.engine.probes.host_probes import processors
 from kuayu_schemas import schema
 from kuayu_schemas.models import Corpus, IndexedDevice, IndexedTask, Measurement, NumericPrecision
@@ -201,7 +201,7 @@ class WorkloadReport:
     workloads: tuple[Workload, ...]
     places: tuple[TorchDevice, ...]
     results: tuple[WorkloadResult, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedProbe, ...]
     finished_at: datetime
 
 
@@ -230,19 +230,19 @@ def run_workloads(
     if not only or set(only) - WORKLOADS.keys():
         raise ValueError(f"workloads are {', '.join(WORKLOADS)}")
     try:
-        found, lost = torch_devices(host), unusable(host)
+        places, lost = torch_devices(host), unusable(host)
     except ProbeUnavailableError as problem:
-        missing = Skipped(GROUP, problem.cause, problem.hint)
+        missing = SkippedProbe(GROUP, problem.cause, problem.hint)
         return WorkloadReport((), (), (), (missing,), datetime.now(UTC))
     from kuayu.engine.workloads.measurement import measure
 
     workloads = tuple(load(name) for name in WORKLOADS if name in only)
     skipped = [
-        Skipped(f"{GROUP} {name}", "PyTorch cannot use this accelerator", "install a build of PyTorch for it")
+        SkippedProbe(f"{GROUP} {name}", "PyTorch cannot use this accelerator", "install a build of PyTorch for it")
         for name in lost
     ]
     results: list[WorkloadResult] = []
-    ends_at, planned = time.perf_counter() + budget_s, [(place, workload) for place in found for workload in workloads]
+    ends_at, planned = time.perf_counter() + budget_s, [(place, workload) for place in places for workload in workloads]
     for done, (place, workload) in enumerate(planned):
         name, whole = f"{workload.name} {place.device}", len(planned)
 
@@ -255,9 +255,9 @@ def run_workloads(
         try:
             results.append(measure(workload, place, seconds, step))
         except ProbeUnavailableError as problem:
-            skipped.append(Skipped(name, problem.cause, problem.hint))
+            skipped.append(SkippedProbe(name, problem.cause, problem.hint))
     progress("", 1.0)
-    return WorkloadReport(workloads, tuple(found), tuple(results), tuple(skipped), datetime.now(UTC))
+    return WorkloadReport(workloads, tuple(places), tuple(results), tuple(skipped), datetime.now(UTC))
 
 
 _DIGEST: Final = 8
@@ -342,18 +342,18 @@ def merged(old: Mapping[str, Any], new: Corpus) -> dict[str, Any]:
     Raises:
         CorpusFileError: ``old`` has a device of the same name with another stack, or would become too large.
     """
-    wire = new.to_wire()
+    document = new.to_wire()
     devices = {device["id"]: device for device in old["devices"]}
-    for device in wire["devices"]:
+    for device in document["devices"]:
         before = devices.get(device["id"], device)
         if before["stack"] != device["stack"]:
             raise CorpusFileError(f"its device {device['id']} has another stack", "give that one another name")
         devices[device["id"]] = before | device
-    tasks = {task["id"]: task for task in wire["tasks"]} | {task["id"]: task for task in old["tasks"]}
-    anew = {_setting(measurement) for measurement in wire["measurements"]}
-    kept = [measurement for measurement in old["measurements"] if _setting(measurement) not in anew]
+    tasks = {task["id"]: task for task in document["tasks"]} | {task["id"]: task for task in old["tasks"]}
+    anew = {_setting(measurement) for measurement in document["measurements"]}
+    unchanged = [measurement for measurement in old["measurements"] if _setting(measurement) not in anew]
     whole = {**old, "devices": [*devices.values()], "tasks": [*tasks.values()]}
-    whole["measurements"] = [*kept, *wire["measurements"]]
+    whole["measurements"] = [*unchanged, *document["measurements"]]
     for wrong in schema.errors("Corpus", whole):
         raise CorpusFileError(f"no corpus can hold all of it: {wrong.detail} (at {wrong.pointer})", "name another file")
     return whole
