@@ -130,8 +130,8 @@ class Store:
         """Hold a piece; of steps, the newest are kept."""
         with self._lock:
             self._held[key] = block
-            kept = sorted({entry.step for entry in self._held})[-KEPT:]
-            self._held = {entry: existing for entry, existing in self._held.items() if entry.step in kept}
+            newest = sorted({entry.step for entry in self._held})[-KEPT:]
+            self._held = {entry: existing for entry, existing in self._held.items() if entry.step in newest}
 
     def get(self, key: Key) -> bytes | None:
         """A piece, from memory alone."""
@@ -174,21 +174,21 @@ def restore_checkpoint(own: str, plan: Plan, restore: Restore, store: Store, pee
     """
     keys = [Key(restore.step, restore.generation, piece) for piece in range(len(restore.holders))]
     result = {key: block for key in keys if (block := store.get(key)) is not None}
-    turn = 0
+    attempt = 0
     while len(result) < len(keys):
         missing = [key for key in keys if key not in result]
         for key in missing:
             holders = [entry for entry in restore.holders[key.piece] if entry != own] or [FILE]
-            holder = holders[turn % len(holders)]
+            holder = holders[attempt % len(holders)]
             if holder != FILE:
                 peers.send(holder, _request(own, plan.generation, key))
             elif (block := store.read(key)) is not None:
                 result[key] = block
         for key in missing:
-            message = None if key in result else inbox.take(_slip(plan.generation, key), ANSWER_S)
+            message = None if key in result else inbox.take(_message_key(plan.generation, key), ANSWER_S)
             if message is not None:
                 result[key] = message[1]
-        turn += 1
+        attempt += 1
         inbox.check()
     return State.joined([result[key] for key in keys])
 
@@ -207,7 +207,7 @@ def _request(own: str, generation: int, key: Key) -> Header:
     return {"kind": "give", "generation": generation, "from": own, **names}
 
 
-def _slip(generation: int, key: Key) -> MessageKey:
+def _message_key(generation: int, key: Key) -> MessageKey:
     return MessageKey(generation, "piece", key.step, str(key.piece))
 
 

@@ -62,10 +62,10 @@ class Register:
         return [[*key, [sorted(piece) for piece in pieces]] for key, pieces in self._held.items()]
 
     @classmethod
-    def of_json(cls, held: list[Any]) -> Self:
+    def of_json(cls, entries: list[Any]) -> Self:
         """From all of it."""
         register = cls()
-        register._held = {(step, generation): [set(piece) for piece in pieces] for step, generation, pieces in held}
+        register._held = {(step, generation): [set(piece) for piece in pieces] for step, generation, pieces in entries}
         return register
 
 

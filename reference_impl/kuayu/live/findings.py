@@ -206,7 +206,7 @@ class Timeline:
 
     def struck(self, kind: Kind, worker: str, instant: float) -> Incident:
         """A fault was brought about."""
-        before = max((made for made, _ in self.progress if made <= instant), default=instant)
+        before = max((made_at for made_at, _ in self.progress if made_at <= instant), default=instant)
         self.incidents.append(Incident(kind, worker, instant, before))
         return self.incidents[-1]
 
@@ -287,7 +287,10 @@ class Timeline:
             self.progress.append((instant, step))
             if incident is not None:
                 incident.progress = instant
-                instants = [incident.before, *(made for made, _ in self.progress if made > incident.injected_at)]
+                instants = [
+                    incident.before,
+                    *(made_at for made_at, _ in self.progress if made_at > incident.injected_at),
+                ]
                 incident.interruption = max(b - a for a, b in itertools.pairwise(instants))
         self.step = step
 

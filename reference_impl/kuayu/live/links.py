@@ -93,37 +93,37 @@ class Links:
         self, domain: str, header: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         target = header["to"]
-        ways = [self._links[domain].to_control]
+        path = [self._links[domain].to_control]
         if target != "control":
-            ways = [self._links[domain].to_peers, self._links[target].to_peers]
-        await self._join(ways, header["port"], reader, writer)
+            path = [self._links[domain].to_peers, self._links[target].to_peers]
+        await self._join(path, header["port"], reader, writer)
 
     async def _join(
-        self, ways: list[asyncio.Event], port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, path: list[asyncio.Event], port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        await _open(ways)
+        await _open(path)
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port, limit=2 * CHUNK)
-        hops = len(ways)
-        forward = asyncio.create_task(self._pass_on(reader, far_writer, ways, hops))
-        back = asyncio.create_task(self._pass_on(far_reader, writer, ways, hops))
+        hops = len(path)
+        forward = asyncio.create_task(self._pass_on(reader, far_writer, path, hops))
+        back = asyncio.create_task(self._pass_on(far_reader, writer, path, hops))
         await asyncio.wait((forward, back), return_when=asyncio.FIRST_COMPLETED)
-        await _open(ways)
+        await _open(path)
         for task in (forward, back):
             task.cancel()
         far_writer.close()
 
     async def _pass_on(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ways: list[asyncio.Event], hops: int
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: list[asyncio.Event], hops: int
     ) -> None:
         """Pass bytes on, each chunk delayed by every hop, and all in a row at the link's rate."""
         under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(maxsize=64)
-        taking = asyncio.create_task(self._take(reader, under_way, ways, hops))
+        taking = asyncio.create_task(self._take(reader, under_way, path, hops))
         try:
             while True:
                 due, chunk = await under_way.get()
                 if (wait := due - time.monotonic()) > 0:
                     await asyncio.sleep(wait)
-                await _open(ways)
+                await _open(path)
                 if not chunk:
                     return
                 writer.write(chunk)
@@ -137,12 +137,12 @@ class Links:
         self,
         reader: asyncio.StreamReader,
         under_way: asyncio.Queue[tuple[float, bytes]],
-        ways: list[asyncio.Event],
+        path: list[asyncio.Event],
         hops: int,
     ) -> None:
         free, chunk = 0.0, b"-"
         while chunk:
-            await _open(ways)
+            await _open(path)
             try:
                 chunk = await reader.read(CHUNK)
             except OSError:
@@ -158,10 +158,10 @@ async def _listen(serve: Any) -> int:
     return port
 
 
-async def _open(ways: list[asyncio.Event]) -> None:
-    while not all(way.is_set() for way in ways):
-        for way in ways:
-            await way.wait()
+async def _open(path: list[asyncio.Event]) -> None:
+    while not all(link.is_set() for link in path):
+        for link in path:
+            await link.wait()
 
 
 def _say(line: dict[str, Any]) -> None:

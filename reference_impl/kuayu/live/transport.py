@@ -173,9 +173,9 @@ class Inbox:
         """Work under this generation from now on; what is older is dropped."""
         with self._changed:
             self._generation = generation
-            old = [slip for slip in self._messages if slip.generation < generation]
-            for slip in old:
-                del self._messages[slip]
+            old = [key for key in self._messages if key.generation < generation]
+            for key in old:
+                del self._messages[key]
 
     def knows(self, generation: int, timeout: float) -> bool:
         """Whether the newest plan is of this generation, or becomes so within so many seconds."""
@@ -183,25 +183,25 @@ class Inbox:
             self._changed.wait_for(lambda: self._newest >= generation, timeout)
             return self._newest == generation
 
-    def put(self, slip: MessageKey, header: Header, payload: bytes) -> None:
+    def put(self, key: MessageKey, header: Header, payload: bytes) -> None:
         """A message came; one of an older generation counts nothing, one of a newer waits for its plan."""
         with self._changed:
-            if slip.generation < self._generation:
+            if key.generation < self._generation:
                 self.refused += 1
                 return
-            self._messages[slip] = header, payload
+            self._messages[key] = header, payload
             self._changed.notify_all()
 
-    def take(self, slip: MessageKey, timeout: float | None = None) -> tuple[Header, bytes] | None:
+    def take(self, key: MessageKey, timeout: float | None = None) -> tuple[Header, bytes] | None:
         """Wait for a message; None where it has not come within so many seconds.
 
         Raises:
             Superseded: There is a newer plan.
         """
         with self._changed:
-            self._changed.wait_for(lambda: slip in self._messages or self._newest > slip.generation, timeout)
-            self._check(slip.generation)
-            return self._messages.pop(slip, None)
+            self._changed.wait_for(lambda: key in self._messages or self._newest > key.generation, timeout)
+            self._check(key.generation)
+            return self._messages.pop(key, None)
 
     def check(self) -> None:
         """Go on only while the current plan is the newest.

@@ -239,13 +239,13 @@ def incident_table(incidents: list[Incident], last: int = SHOWN_INCIDENTS) -> Ta
 
 
 def spark(losses: dict[int, float], width: int = SPARK_WIDTH) -> str:
-    """The curve in one line of bars, each the mean of its stretch."""
+    """The curve in one line of bars, each the mean of a segment."""
     values = [losses[step] for step in sorted(losses)]
     if not values:
         return ""
     count = min(width, len(values))
-    stretches = [values[number * len(values) // count : (number + 1) * len(values) // count] for number in range(count)]
-    means = [sum(stretch) / len(stretch) for stretch in stretches]
+    segments = [values[number * len(values) // count : (number + 1) * len(values) // count] for number in range(count)]
+    means = [sum(segment) / len(segment) for segment in segments]
     top = max(means) or 1.0
     return "".join(_BARS[min(len(_BARS) - 1, int(mean / top * len(_BARS)))] for mean in means)
 
