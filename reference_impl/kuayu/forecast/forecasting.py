@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuayu.forecast.history import MIDDLE, TRUST, independent, origins, replayed, told
+from kuayu.forecast.history import MIDDLE, TRUST, independent, origins, predict, replayed
 from kuayu.forecast.hybrid import (
     REPLAYED_LEVELS,
     SHIPPED,
     Choice,
-    Remembered,
+    HistoryForecast,
     Replay,
     Weighing,
     at_levels,
@@ -131,7 +131,7 @@ def forecast(request: "documents.ForecastRequest") -> "documents.ForecastReport"
 def answer(
     request: "SeriesRequest",
     question: Question,
-    remembered: Sequence[Remembered] | None = None,
+    histories: Sequence[HistoryForecast] | None = None,
     choice: Choice = SHIPPED,
 ) -> list[Answer]:
     """Forecast the series of a request at any horizons and levels.
@@ -139,14 +139,14 @@ def answer(
     Args:
         request: Series, jobs and events.
         question: What is asked.
-        remembered: What history says of the series, where that is known.
+        histories: What history says of the series, where that is known.
         choice: Constants of how structure and history are put together.
     """
     series = request["series"]
-    remembered = remember(series, question) if remembered is None else remembered
-    joined = _joined(request, question, remembered, choice)
+    histories = forecast_by_history(series, question) if histories is None else histories
+    joined = _joined(request, question, histories, choice)
     forecasts = []
-    for index, (entry, past) in enumerate(zip(series, remembered, strict=True)):
+    for index, (entry, past) in enumerate(zip(series, histories, strict=True)):
         moved = shifts(entry, request.get("events") or (), question.now, question.after)
         if index in joined:
             values, part = joined[index]
@@ -158,16 +158,16 @@ def answer(
     return forecasts
 
 
-def remember(series: "Sequence[documents.DemandSeries]", question: Question) -> list[Remembered]:
+def forecast_by_history(series: "Sequence[documents.DemandSeries]", question: Question) -> list[HistoryForecast]:
     """What history says of series."""
-    groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_Looked]] = defaultdict(list)
-    for step, looked in _looked_at(series, question):
-        groups[step, len(looked.values), looked.fresh, tuple(looked.ahead.tolist())].append(looked)
-    by_series: dict[int, list[tuple[_Looked, Remembered]]] = defaultdict(list)
+    groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_SeriesView]] = defaultdict(list)
+    for step, view in _series_views(series, question):
+        groups[step, len(view.values), view.fresh, tuple(view.ahead.tolist())].append(view)
+    by_series: dict[int, list[tuple[_SeriesView, HistoryForecast]]] = defaultdict(list)
     for (step, *_), alike in groups.items():
         for some in (alike[first : first + TOGETHER] for first in range(0, len(alike), TOGETHER)):
-            for looked, remembered in zip(some, _together(some, step), strict=True):
-                by_series[looked.place].append((looked, remembered))
+            for view, history in zip(some, _together(some, step), strict=True):
+                by_series[view.place].append((view, history))
     return [_mixed(by_series[place]) for place in range(len(series))]
 
 
@@ -240,7 +240,7 @@ def _points(
 
 
 def _joined(
-    request: "SeriesRequest", question: Question, remembered: Sequence[Remembered], choice: Choice
+    request: "SeriesRequest", question: Question, histories: Sequence[HistoryForecast], choice: Choice
 ) -> dict[int, tuple[Floats, Floats]]:
     """Forecasts of the series that jobs explain, T × P, with the share of structure, T, by place of the series."""
     known, series = request.get("jobs") or (), request["series"]
@@ -256,7 +256,7 @@ def _joined(
     picked = [series[place] for place in places]
     present = np.array(["ended_at" not in job for job in known], dtype=bool)
     foreseen = _foreseen(jobs, picked, _among(numbers, present), question)
-    pasts = [believed(one, remembered[place]) for one, place in zip(foreseen, places, strict=True)]
+    pasts = [believed(one, histories[place]) for one, place in zip(foreseen, places, strict=True)]
     last = np.array([past.last for past in pasts])
     weighing = usual_weighing(foreseen, last, choice)
     of_job = np.array(["job" in entry for entry in picked], dtype=bool)
@@ -321,7 +321,7 @@ class _Past:
     question: Question
     choice: Choice
 
-    def weighing(self, pasts: Sequence[Remembered], usual: Weighing) -> Weighing:
+    def weighing(self, pasts: Sequence[HistoryForecast], usual: Weighing) -> Weighing:
         """How structure and history are put together, by how well both did at each horizon."""
         weights = Weighing(*(whole.copy() for whole in usual))
         after = self.question.after
@@ -341,7 +341,7 @@ class _Past:
         return weights
 
     def _at(
-        self, knot: int, ahead: int, step: float, pasts: Sequence[Remembered], usual: Weighing
+        self, knot: int, ahead: int, step: float, pasts: Sequence[HistoryForecast], usual: Weighing
     ) -> tuple[Floats, Floats, Floats] | None:
         """Weights, widths and movements of the rest at one horizon, S each; nothing where too little has ended."""
         parts = 2 if ahead % 2 == 0 else 1
@@ -360,14 +360,14 @@ class _Past:
         real = np.stack([row[len(row) - shortest :][longest] for row in observed])
         medians = _replayed(values, observed, step, ahead, back)
         spread = np.stack([past.values[knot] - past.values[knot][MIDDLE] for past in pasts])
-        left, seen, remembered = np.zeros_like(last), [], []
+        left, seen, histories = np.zeros_like(last), [], []
         for index, moments in enumerate(back.tolist()):
             foreseen = self._foreseen(now - moments * step, float(self.question.after[knot]))
             left[:, index], _ = explained(foreseen, last[:, index])
             rows = np.maximum(medians[:, index, None] + spread, 0.0)
             seen.append(foreseen)
-            remembered.append(
-                [Remembered(float(one), row[None], False) for one, row in zip(last[:, index], rows, strict=True)]
+            histories.append(
+                [HistoryForecast(float(one), row[None], False) for one, row in zip(last[:, index], rows, strict=True)]
             )
         now_real, before = real[:, :-parts], last[:, parts:]
         prior = usual.rest[:, knot]
@@ -375,9 +375,9 @@ class _Past:
         everybody, levels = np.ones((len(pasts), 1)), REPLAYED_LEVELS
         by_jobs = [
             structured(foreseen, past, everybody, rest[:, None], levels)[:, 0]
-            for foreseen, past in zip(seen[parts:], remembered[parts:], strict=True)
+            for foreseen, past in zip(seen[parts:], histories[parts:], strict=True)
         ]
-        by_history = [at_levels(np.stack([one.values[0] for one in past]), levels) for past in remembered[parts:]]
+        by_history = [at_levels(np.stack([one.values[0] for one in past]), levels) for past in histories[parts:]]
         replay = Replay(np.stack(by_jobs, axis=1), np.stack(by_history, axis=1), now_real, before, 1 / parts)
         return (*weighed(replay, usual.structure[:, knot], self.choice), rest)
 
@@ -413,13 +413,13 @@ def _replayed(values: Sequence[Floats], observed: Sequence[Floats], step: float,
 
 
 @dataclass(frozen=True)
-class _Looked:
-    """A series as it is looked at.
+class _SeriesView:
+    """A series as a forecast uses it.
 
     Attributes:
         place: Of the series in the request.
         values: Without gaps and without what stands alone, L.
-        told: As told, not a number where a value is missing, L.
+        observed: As told, not a number where a value is missing, L.
         ahead: Steps of each horizon after the last value, T.
         fresh: Its last value is taken for the beginning of something new.
         doubt: Chance that this is right, and not the other one of two.
@@ -427,13 +427,15 @@ class _Looked:
 
     place: int
     values: Floats
-    told: Floats
+    observed: Floats
     ahead: Whole
     doubt: float
     fresh: bool
 
 
-def _looked_at(series: "Sequence[documents.DemandSeries]", question: Question) -> Iterator[tuple[float, _Looked]]:
+def _series_views(
+    series: "Sequence[documents.DemandSeries]", question: Question
+) -> Iterator[tuple[float, _SeriesView]]:
     """Series as they are; where an end is new, as something new and as history has it, without what may be an error."""
     groups: dict[tuple[float, int], list[tuple[int, Floats, Whole]]] = defaultdict(list)
     for place, entry in enumerate(series):
@@ -448,40 +450,40 @@ def _looked_at(series: "Sequence[documents.DemandSeries]", question: Question) -
             values = one.values
             if shift:
                 seen, values = on_one_clock(seen, column, shift), filled(on_one_clock(values, column, shift), step)  # noqa: PLW2901 - the same by one clock
-            yield step, _Looked(place, values, seen, ahead, 0.0, one.chance > 0)
+            yield step, _SeriesView(place, values, seen, ahead, 0.0, one.chance > 0)
             if one.chance:
                 upto = len(values) - one.doubtful
-                yield step, _Looked(place, values[:upto], seen[:upto], ahead + one.doubtful, one.chance, False)
+                yield step, _SeriesView(place, values[:upto], seen[:upto], ahead + one.doubtful, one.chance, False)
 
 
-def _mixed(pairs: Sequence[tuple[_Looked, Remembered]]) -> Remembered:
+def _mixed(pairs: Sequence[tuple[_SeriesView, HistoryForecast]]) -> HistoryForecast:
     """One forecast of a series from that with all its readings and that without those that are in doubt."""
     (doubted, before), (_, taken) = max(pairs, key=_doubt), min(pairs, key=_doubt)
     if not doubted.doubt:
         return taken
     rows = zip(taken.values, before.values, strict=True)
     values = np.stack([mixture(one, other, doubted.doubt) for one, other in rows])
-    return Remembered(taken.last, values, taken.whole, before if before.last != taken.last else None)
+    return HistoryForecast(taken.last, values, taken.whole, before if before.last != taken.last else None)
 
 
-def _doubt(pair: tuple[_Looked, Remembered]) -> float:
+def _doubt(pair: tuple[_SeriesView, HistoryForecast]) -> float:
     return pair[0].doubt
 
 
-def _together(looked: Sequence[_Looked], step: float) -> Iterator[Remembered]:
+def _together(views: Sequence[_SeriesView], step: float) -> Iterator[HistoryForecast]:
     """What history says of series of one step and length, at so many steps after their last values."""
-    ahead = looked[0].ahead
-    past = Past(np.stack([view.values for view in looked]), step, np.stack([view.told for view in looked]))
+    ahead = views[0].ahead
+    past = Past(np.stack([view.values for view in views]), step, np.stack([view.observed for view in views]))
     distinct = np.unique(np.maximum(ahead, 1))
     if len(distinct) > KNOTS:
         distinct = np.unique(distinct[np.linspace(0, len(distinct) - 1, KNOTS).round().astype(int)])
-    knots = np.stack([told(past, int(one), fresh=looked[0].fresh) for one in distinct])
+    knots = np.stack([predict(past, int(one), fresh=views[0].fresh) for one in distinct])
     whole = (past.values % 1 == 0).all(axis=1)
-    for row, view in enumerate(looked):
+    for row, view in enumerate(views):
         last = float(view.values[-1])
         curves = _between(knots[:, row], distinct, ahead)
         curves[ahead == 0] = last
-        yield Remembered(last, curves, bool(whole[row]))
+        yield HistoryForecast(last, curves, bool(whole[row]))
 
 
 def _between(knots: Floats, distinct: Whole, ahead: Whole) -> Floats:
@@ -500,10 +502,10 @@ def _highest(request: "documents.ReservationRequest", now: float, horizon: float
     up on its way than at its ends, as far as the forecast comes from history.
     """
     question = Question(now, horizon * np.arange(1, LOOKS + 1) / LOOKS, levels)
-    remembered = remember(request["series"], question)
-    forecasts = answer(request, question, remembered)
+    histories = forecast_by_history(request["series"], question)
+    forecasts = answer(request, question, histories)
     rows = []
-    for entry, past, forecast in zip(request["series"], remembered, forecasts, strict=True):
+    for entry, past, forecast in zip(request["series"], histories, forecasts, strict=True):
         ends = at_levels(past.values, levels).max(axis=0)
         more = np.maximum(_passed(entry, past, question) - ends, 0.0)
         rows.append(forecast.values.max(axis=0) + (1 - forecast.structure[-1]) * more)
@@ -511,7 +513,7 @@ def _highest(request: "documents.ReservationRequest", now: float, horizon: float
     return highest
 
 
-def _passed(series: "documents.DemandSeries", past: Remembered, question: Question) -> Floats:
+def _passed(series: "documents.DemandSeries", past: HistoryForecast, question: Question) -> Floats:
     """Quantiles of the highest value by history alone, P.
 
     What was seen over as long a time counts the more, the more often it was seen. Otherwise a value is passed on the

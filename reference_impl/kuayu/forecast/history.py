@@ -68,7 +68,7 @@ TRUST = 40.0
 """Independent cases at which what was missed counts as much as what the network says."""
 
 
-def told(past: Past, ahead: int, *, fresh: bool = False) -> Floats:
+def predict(past: Past, ahead: int, *, fresh: bool = False) -> Floats:
     """Forecast values: quantiles at the network's levels, S × Q (`replayed`)."""
     return replayed(past, ahead, _NONE, fresh=fresh)[0]
 

@@ -72,7 +72,7 @@ SHIPPED = Choice()
 
 
 @dataclass(frozen=True)
-class Remembered:
+class HistoryForecast:
     """What history says of one series, at T horizons.
 
     Attributes:
@@ -85,7 +85,7 @@ class Remembered:
     last: float
     values: Floats
     whole: bool
-    before: "Remembered | None" = None
+    before: "HistoryForecast | None" = None
 
 
 @dataclass(frozen=True)
@@ -136,14 +136,14 @@ def mixture(taken: Floats, before: Floats, doubt: float) -> Floats:
     return mixed
 
 
-def believed(foreseen: Foreseen, remembered: Remembered) -> Remembered:
+def believed(foreseen: Foreseen, history: HistoryForecast) -> HistoryForecast:
     """What history says, without readings that may be an error where jobs say that they are one."""
-    if remembered.before is None:
-        return remembered
+    if history.before is None:
+        return history
     apart, before = (
-        abs(past.last - min(max(past.last, foreseen.low), foreseen.high)) for past in (remembered, remembered.before)
+        abs(past.last - min(max(past.last, foreseen.low), foreseen.high)) for past in (history, history.before)
     )
-    return remembered.before if before < apart else remembered
+    return history.before if before < apart else history
 
 
 def at_levels(values: Floats, levels: Floats) -> Floats:
@@ -250,15 +250,15 @@ def rest_moves(left: Floats, later: Floats, last: Floats, real: Floats, usual: F
 
 def structured(
     foreseen: Sequence[Foreseen],
-    remembered: Sequence[Remembered],
+    histories: Sequence[HistoryForecast],
     unforeseen: Floats,
     rest: Floats,
     levels: Floats,
 ) -> Floats:
     """Quantiles by structure, S × T × P, of rest and unforeseen arrivals of S × T (`join`)."""
-    last = np.array([past.last for past in remembered])
+    last = np.array([past.last for past in histories])
     left, _ = explained(foreseen, last)
-    values = np.stack([past.values for past in remembered])
+    values = np.stack([past.values for past in histories])
     cases = left[:, None, None] + rest[:, :, None] * (at_levels(values, MIDDLES) - last[:, None, None])
     coming = unforeseen * np.stack([one.arrivals for one in foreseen])
     additions = [
@@ -269,7 +269,7 @@ def structured(
 
 def join(
     foreseen: Sequence[Foreseen],
-    remembered: Sequence[Remembered],
+    histories: Sequence[HistoryForecast],
     unforeseen: Floats,
     weighing: Weighing,
     levels: Floats,
@@ -278,7 +278,7 @@ def join(
 
     Args:
         foreseen: What jobs say of each series.
-        remembered: What history says.
+        histories: What history says.
         unforeseen: Share of arrivals that are not announced, S × T.
         weighing: How both are put together.
         levels: Levels of quantiles, rising, the median among them, P.
@@ -286,10 +286,10 @@ def join(
     Returns:
         Quantiles, S × T × P, and the share that comes from structure, S × T.
     """
-    last = np.array([past.last for past in remembered])
+    last = np.array([past.last for past in histories])
     left, share = explained(foreseen, last)
-    before = at_levels(np.stack([past.values for past in remembered]), levels)
-    by_jobs = structured(foreseen, remembered, unforeseen, weighing.rest, levels)
+    before = at_levels(np.stack([past.values for past in histories]), levels)
+    by_jobs = structured(foreseen, histories, unforeseen, weighing.rest, levels)
     joined = before + weighing.structure[:, :, None] * (by_jobs - before)
     middle = joined[:, :, [int(np.searchsorted(levels, 0.5))]]
     joined = np.maximum(middle + weighing.width[:, :, None] * (joined - middle), 0.0)
@@ -297,6 +297,6 @@ def join(
     size = np.array([one.sizes.mean() if len(one.sizes) else 0.0 for one in foreseen])
     other = np.abs(left)[:, None] + unforeseen * np.stack([one.arrivals for one in foreseen]) * size[:, None]
     part = np.where(structure + other > 0, structure / np.maximum(structure + other, 1e-9), share[:, None])
-    whole = np.array([past.whole for past in remembered])[:, None, None]
+    whole = np.array([past.whole for past in histories])[:, None, None]
     values = np.where(whole, np.round(joined), np.round(joined, 9))
     return values, np.clip(part, 0.0, 1.0) * weighing.structure

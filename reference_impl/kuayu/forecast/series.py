@@ -102,7 +102,7 @@ ABSURD = 4.0
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class CleanSeries:
     """A series without what stands alone in it.
 
     Attributes:
@@ -117,12 +117,12 @@ class Cleaned:
     chance: float = 0.0
 
 
-def cleaned(values: Floats) -> Cleaned:
+def cleaned(values: Floats) -> CleanSeries:
     """Find what stands alone in readings at equal steps, L."""
     return all_cleaned(values[None])[0]
 
 
-def all_cleaned(values: Floats) -> list[Cleaned]:
+def all_cleaned(values: Floats) -> list[CleanSeries]:
     """Find what stands alone in each of several series.
 
     Args:
@@ -130,7 +130,7 @@ def all_cleaned(values: Floats) -> list[Cleaned]:
     """
     length = values.shape[1]
     if length < ENOUGH:
-        return [Cleaned(row) for row in values]
+        return [CleanSeries(row) for row in values]
     heights, lengths = _excursions(values)
     few = max(FEW, length // SELDOM)
     usual = -np.partition(-heights, few, axis=1)[:, few] if length > few else np.zeros(len(values))
@@ -145,7 +145,9 @@ def all_cleaned(values: Floats) -> list[Cleaned]:
     lasting = _lasting(cleaned, usual)
     unusual = _unusual(cleaned, usual)
     return [
-        Cleaned(row, *_end(row, alone, often, lasting=new)) if doubted else Cleaned(row, 0, OLD_HABITS if new else 0.0)
+        CleanSeries(row, *_end(row, alone, often, lasting=new))
+        if doubted
+        else CleanSeries(row, 0, OLD_HABITS if new else 0.0)
         for row, alone, often, new, doubted in zip(
             cleaned, returned.tolist(), usual.tolist(), lasting.tolist(), unusual.tolist(), strict=True
         )
@@ -252,17 +254,17 @@ class Past:
     Attributes:
         values: Without gaps and without what stands alone (`outliers`), S × L.
         step: Seconds from one value to the next.
-        told: Values as they were told, not a number where one was missing, S × L; the same where absent.
+        observed: Values as they were told, not a number where one was missing, S × L; the same where absent.
     """
 
     values: Floats
     step: float
-    told: Floats | None = None
+    observed: Floats | None = None
 
     @property
     def real(self) -> Floats:
         """What came in truth, not a number where nobody knows, S × L."""
-        return self.values if self.told is None else self.told
+        return self.values if self.observed is None else self.observed
 
     @property
     def length(self) -> int:

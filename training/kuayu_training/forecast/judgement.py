@@ -22,7 +22,7 @@ import numpy as np
 import xgboost
 from rich.table import Table
 
-from kuayu.forecast.forecasting import Question, forecast, remember
+from kuayu.forecast.forecasting import Question, forecast, forecast_by_history
 from kuayu.forecast.history import LEVELS as HISTORY_LEVELS
 from kuayu.forecast.history import MIDDLE as HISTORY_MIDDLE
 from kuayu.forecast.hybrid import at_levels
@@ -439,7 +439,7 @@ def _flow_by_history(source: Source, tried: Whole) -> tuple[Floats, Floats]:
             {"id": name, "quantity": "requests", "begin": begin, "step": source.step, "values": row.tolist()}
             for name, row in zip(source.domains, rows, strict=True)
         ]
-        quantiles.append(np.stack([past.values for past in remember(series, question)]))
+        quantiles.append(np.stack([past.values for past in forecast_by_history(series, question)]))
     values = np.stack(quantiles)
     return values[..., HISTORY_MIDDLE], at_levels(values, LEVELS)
 

@@ -29,7 +29,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from kuayu.forecast.forecasting import Question, answer, remember
+from kuayu.forecast.forecasting import Question, answer, forecast_by_history
 from kuayu.forecast.hybrid import SHIPPED, Choice
 from kuayu.forecast.requests import Floats, Whole, seconds
 from kuayu_training.forecast.judgement import (
@@ -98,7 +98,7 @@ class Figure:
     """How one choice did on one source with one kind of knowledge at one horizon."""
 
     source: str
-    told: str
+    knowledge: str
     minutes: int
     choice: int
     skill: float
@@ -151,7 +151,7 @@ def _answers(source: Source, jobs: Jobs, known: Sequence[JobKnowledge], choices:
     for item in known:
         request = request_at(source, minute, jobs, item.teller, item.announced, ENDED)
         question = Question(seconds(request["now"]), np.array(request["horizons"]), LEVELS)
-        past = remember(request["series"], question) if past is None else past
+        past = forecast_by_history(request["series"], question) if past is None else past
         by_choice = [answer(request, question, past, CHOICES[choice]) for choice in choices]
         values.append([[one.values for one in answers] for answers in by_choice])
     return np.array(values)
@@ -216,7 +216,7 @@ def figure_table(rows: Sequence[Figure], picked: Mapping[str, int], title: str) 
         if picked[one.source] == one.choice:
             skill = f"{100 * one.skill:+.1f} ({100 * one.low:+.1f} … {100 * one.high:+.1f})"
             cells = (f"{100 * one.worst:+.1f}", f"{100 * one.coverage:.1f} %", f"{one.pinball:.4f}")
-            table.add_row(one.source, one.told, f"{one.minutes} min", str(one.choice), skill, *cells)
+            table.add_row(one.source, one.knowledge, f"{one.minutes} min", str(one.choice), skill, *cells)
     return table
 
 
