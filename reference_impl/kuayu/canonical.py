@@ -70,8 +70,8 @@ def _rewritten(numbers: bytes) -> Iterator[bytes]:
         while numbers[start - 1] in b"-.0123456789":
             start -= 1
         yield numbers[end:start]
-        found = _NUMBER.match(numbers, start)
-        assert found is not None
-        end = found.end()
-        yield schema.canonical(orjson.loads(found[0]))
+        match = _NUMBER.match(numbers, start)
+        assert match is not None
+        end = match.end()
+        yield schema.canonical(orjson.loads(match[0]))
     yield numbers[end:]

@@ -45,21 +45,21 @@ def apply(document: Any, operations: Sequence[Mapping[str, Any]], levels: int = 
     Raises:
         PatchError: An operation cannot be carried out.
     """
-    patched = _Patched(document, levels)
+    target = _TargetDocument(document, levels)
     for position, operation in enumerate(operations):
         try:
-            if not patched.replaces_member(operation):
-                patched.carry_out(operation)
+            if not target.replaces_member(operation):
+                target.carry_out(operation)
         except LookupError as error:
             raise PatchError(position, str(error.args[0])) from None
-    return patched.root
+    return target.root
 
 
 _SIMPLE = (str, float, int, bool, type(None))
 """Types of values that hold no others; a tuple, as there are few."""
 
 
-class _Patched:
+class _TargetDocument:
     """A document while it is patched: containers are copied when they are first written to."""
 
     def __init__(self, root: Any, levels: int) -> None:
@@ -109,10 +109,10 @@ class _Patched:
         if isinstance(value, dict | list) and len(steps) + _depth(value) > self._levels:
             raise LookupError(f"what it leads to would be nested deeper than {self._levels} levels")
         if verb == "test":
-            found = self.root
+            target = self.root
             for step in steps:
-                found = found[_place(found, step)]
-            if not _equal(found, value):
+                target = target[_place(target, step)]
+            if not _equal(target, value):
                 raise LookupError(f"there is another value at {path!r}")
         elif not steps:
             if verb == "remove":
@@ -249,17 +249,17 @@ def _array(
             yield {"op": "replace", "path": path, "value": after}
             return
         old = new = list(range(len(before)))
-    wanted, held = set(new), dict(zip(old, before, strict=True))
+    wanted, old_entries = set(new), dict(zip(old, before, strict=True))
     stayed = [name for name in old if name in wanted]
-    if len(wanted) < len(new) or len(held) < len(old) or stayed != [name for name in new if name in held]:
+    if len(wanted) < len(new) or len(old_entries) < len(old) or stayed != [name for name in new if name in old_entries]:
         yield {"op": "replace", "path": path, "value": after}
         return
     for index in range(len(old) - 1, -1, -1):
         if old[index] not in wanted:
             yield {"op": "remove", "path": f"{path}/{index}"}
     for index, (name, value) in enumerate(zip(new, after, strict=True)):
-        if name in held:
-            yield from _value(f"{path}/{index}", held[name], value, key)
+        if name in old_entries:
+            yield from _value(f"{path}/{index}", old_entries[name], value, key)
         else:
             yield {"op": "add", "path": f"{path}/{index}", "value": value}
 

@@ -34,8 +34,8 @@ class GraphPicture:
             VertexKind.link: self.links,
         }
         if isinstance(news, ResourceGraph):
-            for held in kinds.values():
-                held.clear()
+            for vertices in kinds.values():
+                vertices.clear()
         else:
             for vertex in news.gone:
                 kinds.get(vertex.kind, {}).pop(vertex.id, None)

@@ -40,21 +40,21 @@ def repeated(place: str, names: Sequence[Hashable], last: str = "/id") -> list[C
     """
     if len(set(names)) == len(names):
         return []
-    found: list[Complaint] = []
+    complaints: list[Complaint] = []
     seen: set[Hashable] = set()
     for position, name in enumerate(names):
         if name in seen:
-            found.append((f"{place}/{position}{last}", f"{name} stands twice"))
+            complaints.append((f"{place}/{position}{last}", f"{name} stands twice"))
         seen.add(name)
-    return found
+    return complaints
 
 
-def refuse(kind: type[Refusal], found: Iterable[Complaint]) -> None:
-    """Raise a refusal of this kind where something was found.
+def refuse(kind: type[Refusal], complaints: Iterable[Complaint]) -> None:
+    """Raise a refusal of this kind where there are complaints.
 
     Raises:
         Refusal: Of that kind.
     """
-    complaints = tuple(found)
+    complaints = tuple(complaints)
     if complaints:
         raise kind(complaints)

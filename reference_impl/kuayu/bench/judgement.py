@@ -56,7 +56,7 @@ class Result:
     p99_ms: float
 
 
-class Timed:
+class DecisionTimer:
     """A policy that is timed from when it is asked until it has answered.
 
     Attributes:
@@ -86,9 +86,9 @@ def result(name: str, policy: Policy, scenario: Scenario, members: Cohort | None
     Raises:
         ValueError: No job is submitted in the window.
     """
-    timed = Timed(policy)
-    played = play_window(scenario, timed, name, members or cohort(scenario))
-    took = np.array(timed.milliseconds or [0.0])
+    timer = DecisionTimer(policy)
+    played = play_window(scenario, timer, name, members or cohort(scenario))
+    took = np.array(timer.milliseconds or [0.0])
     work = max(played.work, 1.0) / MILLION
     return Result(
         policy=name,
@@ -128,5 +128,5 @@ def ratios(results: Sequence[Result], name: str, to: str, figure: str) -> list[f
 
 
 def _period(played: WindowResult, *, serving: bool) -> float:
-    found = [job.period for job in played.jobs if (job.kind is JobKind.SERVING) is serving]
-    return float(np.mean(found)) if found else float("nan")
+    periods = [job.period for job in played.jobs if (job.kind is JobKind.SERVING) is serving]
+    return float(np.mean(periods)) if periods else float("nan")

@@ -42,10 +42,10 @@ class ReferencePolicy:
             return []
         snapshot, numbers = self._snapshots.of(view)
         rule = self._network.constants(snapshot) if self._network else (self._scorer, QueuePolicy())
-        found = orders(view, snapshot, numbers, decide(snapshot, rule[0], OWN, rule[1]))
-        if not found:
+        new_orders = orders(view, snapshot, numbers, decide(snapshot, rule[0], OWN, rule[1]))
+        if not new_orders:
             self._idle = view.revision, view.now + AGAIN
-        return found
+        return new_orders
 
 
 class PpoPolicy(ReferencePolicy):

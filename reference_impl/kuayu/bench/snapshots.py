@@ -59,7 +59,7 @@ class Snapshots:
         """The snapshot of a view, with the numbers that its jobs have there."""
         self._learn(view)
         numbers = np.concatenate([view.pending, view.running])
-        held = self._holding(view)
+        holdings = self._holding(view)
         snapshot = Snapshot(
             waiting=len(view.pending),
             memory=view.places.memory,
@@ -68,7 +68,7 @@ class Snapshots:
             pools=_pools(view),
             links=_links(view),
             jobs=self._jobs(view, numbers),
-            holdings=held,
+            holdings=holdings,
             now=view.now,
         )
         vars(snapshot)["paths"] = Paths(view.shares, view.round_trips, view.tariffs)

@@ -59,23 +59,23 @@ def steps_of(record: "documents.JobRecord") -> int | None:
     return None if steps is None else int(steps)
 
 
-def share_done(record: "documents.JobRecord", *, kept: bool) -> float | None:
+def share_done(record: "documents.JobRecord", *, checkpointed: bool) -> float | None:
     """Share of the steps of a job that are done; None where nobody says.
 
     Args:
         record: Class JobRecord.
-        kept: Whether only what a checkpoint holds counts.
+        checkpointed: Whether only what a checkpoint holds counts.
     """
     steps = steps_of(record)
-    step = record.get("checkpoint_step") if kept else record.get("step")
-    if steps is None or step is None or (kept and "checkpoint" not in record):
+    step = record.get("checkpoint_step") if checkpointed else record.get("step")
+    if steps is None or step is None or (checkpointed and "checkpoint" not in record):
         return None
     return min(float(step) / steps, 1.0)
 
 
 def done_waiting(record: "documents.JobRecord", spec: "documents.JobSpec") -> float:
     """Work that a job which waits has done and kept."""
-    return (share_done(record, kept=True) or 0.0) * work_of(spec)
+    return (share_done(record, checkpointed=True) or 0.0) * work_of(spec)
 
 
 def done_running(record: "documents.JobRecord", spec: "documents.JobSpec", now: str, paper_rate: float) -> float:
@@ -87,7 +87,7 @@ def done_running(record: "documents.JobRecord", spec: "documents.JobSpec", now: 
         now: The present instant.
         paper_rate: Work a second that its devices do on paper.
     """
-    share = share_done(record, kept=False)
+    share = share_done(record, checkpointed=False)
     if share is not None:
         return share * work_of(spec)
     since = running_since(record)
