@@ -16,8 +16,8 @@ from conforming import episode as episode_of
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
+from kuayu_conformance.checks.scheduling.invariants import LEFT_ALONE
 from kuayu_conformance.checks.scheduling.placement_requests import BITS, FRONTS, PLACEMENTS, PLANS, ROUTES, Roads, take
-from kuayu_conformance.checks.scheduling.soundness import LEFT_ALONE
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.testbed.scheduling.bounds import front, instance
 

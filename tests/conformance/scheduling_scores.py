@@ -79,7 +79,7 @@ def score(
         migrations=migrations,
         forced_stops=0,
         job_hours=100.0,
-        held=10_000.0,
+        lived_seconds=10_000.0,
         interrupted=10_000.0 * interrupted,
         decisions=10,
         refusals=0,

@@ -63,7 +63,7 @@ def test_whoever_interrupts_nobody_may_not_leave_them_waiting() -> None:
 
 
 def test_a_job_time_of_nothing_is_no_pass() -> None:
-    nobody = replace(score(), held=0.0, interrupted=0.0)
+    nobody = replace(score(), lived_seconds=0.0, interrupted=0.0)
     assert verdict(step=windows(nobody)) == "fail"
 
 

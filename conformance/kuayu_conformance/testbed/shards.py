@@ -42,10 +42,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import fsum, inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from kuayu_conformance.testbed.chance import Chance, normal
 from kuayu_conformance.testbed.chance import stream as random_stream
@@ -141,7 +142,7 @@ class Window:
         copies: Whether a job's data lie at a source, (J, S).
         steps: Of each job.
         local: Of these, with data in the local cache.
-        room: Bytes.
+        capacity: Bytes.
         correlation_s: Of the process.
         load: What steps from afar need, over the most that links could bring by their levels.
     """
@@ -156,7 +157,7 @@ class Window:
     copies: Flags
     steps: int
     local: int
-    room: float
+    capacity: float
     correlation_s: float
     load: float
 
@@ -294,7 +295,7 @@ class Outcome:
         blocked: Share of transfers that were blocked.
         blocked_bytes: The same by bytes.
         transfers: How many there were.
-        held: Mean share of the room that was taken.
+        occupancy: Mean share of the room that was taken.
         finished: Whether all steps had begun at the limit.
     """
 
@@ -302,7 +303,7 @@ class Outcome:
     blocked: float
     blocked_bytes: float
     transfers: int
-    held: float
+    occupancy: Annotated[float, Field(alias="held")]  # its name in transcripts
     finished: bool = True
 
 
@@ -456,7 +457,7 @@ class Run:
                 self._add(choice, link, "look")
 
     def _start(self, link: int, transfer: Transfer) -> None:
-        if self.state.used + transfer.size > self._window.room * (1 + _SAME):
+        if self.state.used + transfer.size > self._window.capacity * (1 + _SAME):
             raise RuntimeError("the policy fetches more than there is room for")
         self.state.used += transfer.size
         self.state.busy[link] = transfer
@@ -480,7 +481,7 @@ class Run:
             float(late.mean()),
             float((sizes * late).sum() / sizes.sum()),
             len(sizes),
-            self._held_s / (self.state.now * self._window.room),
+            self._held_s / (self.state.now * self._window.capacity),
             finished,
         )
 
@@ -549,14 +550,14 @@ def _shape(family: str, seed: str, seconds: int, correlation_s: float) -> Floats
 def _spells(seed: str, seconds: int, between_s: float, mean_s: float) -> Flags:
     """Whether each link is in a spell, which begin after and last for exponential times, (S, seconds)."""
     chance = Chance(seed, "spells")
-    made = np.zeros((SOURCES, seconds), dtype=bool)
+    spells = np.zeros((SOURCES, seconds), dtype=bool)
     for link in range(SOURCES):
         instant = between_s * _exponential(chance)
         while instant < seconds:
             lasts = mean_s * _exponential(chance)
-            made[link, int(instant) : int(np.ceil(instant + lasts))] = True
+            spells[link, int(instant) : int(np.ceil(instant + lasts))] = True
             instant += lasts + between_s * _exponential(chance)
-    return made
+    return spells
 
 
 def _exponential(chance: Chance) -> float:
@@ -612,7 +613,7 @@ def best(outcomes: Mapping[Schedule, Sequence[Outcome]], measure: str, *, pullin
     return min(
         mine,
         key=lambda schedule: tuple(
-            fsum(getattr(outcome, of) for outcome in outcomes[schedule]) for of in (measure, "held")
+            fsum(getattr(outcome, of) for outcome in outcomes[schedule]) for of in (measure, "occupancy")
         ),
     )
 
@@ -635,7 +636,7 @@ class Static:
         self._schedule = schedule
         self._local = local_slots(window, schedule.local)
         self._slots = [slot for slot, local in enumerate(self._local) if not local]
-        self._depth = min(schedule.depth, int(window.room / (window.step_bytes.sum())))
+        self._depth = min(schedule.depth, int(window.capacity / (window.step_bytes.sum())))
         links = len(window.rates)
         self._queues: list[list[list[tuple[float, float, int, int]]]] = []
         self._heads = [[0] * links for _ in range(STREAMS)]
@@ -690,7 +691,7 @@ class Static:
             now = job.slot if job.waiting else job.slot - 1
             if last > now + self._depth and first > now:
                 continue
-            if state.used + end - begin > state.window.room:
+            if state.used + end - begin > state.window.capacity:
                 continue
             due = job.due_s + (first - job.slot) * STEP_S
             if due < soonest:
@@ -709,7 +710,7 @@ def clairvoyant(window: Window) -> Outcome:
     """What it reaches."""
     links = [CarriedBytes(window, link) for link in range(len(window.rates))]
     free = [0.0] * len(links)
-    depth = int(window.room / window.step_bytes.sum())
+    depth = int(window.capacity / window.step_bytes.sum())
     remote = window.steps - window.local
     begun: list[list[float]] = [[] for _ in range(STREAMS)]
     clocks = [float(LEAD_S)] * STREAMS
@@ -842,7 +843,7 @@ class Executor:
         transfer.begin = first if abs(transfer.begin - first) <= least else transfer.begin
         transfer.end = last if abs(transfer.end - last) <= least else transfer.end
         whole = first <= transfer.begin < transfer.end <= last
-        return whole and transfer.size <= self._window.room + least and len(missing) < MOST_RANGES
+        return whole and transfer.size <= self._window.capacity + least and len(missing) < MOST_RANGES
 
     def fetch(self, link: int, state: State) -> Transfer | float:
         """The first of the link's shards, once its time has come and there is room."""
@@ -853,7 +854,7 @@ class Executor:
                 queue.popleft()
             elif when > state.now + _SAME:
                 return when
-            elif state.used + transfer.size > self._window.room + self._least[transfer.stream]:
+            elif state.used + transfer.size > self._window.capacity + self._least[transfer.stream]:
                 return inf
             else:
                 queue.popleft()
@@ -883,7 +884,7 @@ class Codec:
             "interval": float(INTERVAL_S),
             "horizon": max(HORIZON_S, AGAIN_S),
             "links": [self._link(link, state.now) for link in range(len(self._links))],
-            "rooms": [{"domain": names.target, "size": window.room}],
+            "rooms": [{"domain": names.target, "size": window.capacity}],
             "streams": [self._stream(number, state, ranges) for number, ranges in enumerate(missing)],
         }
 

@@ -134,5 +134,5 @@ def test_capacities_and_limits_are_published_ones(data: Path) -> None:
     for name, kind in named.items():
         assert published[name, "power"] == kind.limit
         assert published[name, "memory"] == kind.memory >> 30
-    assert all(kind.idle < kind.held < kind.limit for kind in KINDS)
-    assert all(26 <= kind.held - kind.idle <= 50 for kind in (A100, H100))
+    assert all(kind.idle < kind.context < kind.limit for kind in KINDS)
+    assert all(26 <= kind.context - kind.idle <= 50 for kind in (A100, H100))

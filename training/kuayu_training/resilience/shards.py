@@ -178,7 +178,7 @@ def _shard_row(results: FamilyOutcomes, measure: str, seed: int) -> dict[str, An
         "measure": measure,
         "windows": len(values[PLAN]),
         "mean": {name: float(series.mean()) for name, series in values.items()},
-        "held": {name: mean(runs, "held") for name, runs in outcomes.items() if name != SEER},
+        "held": {name: mean(runs, "occupancy") for name, runs in outcomes.items() if name != SEER},
         "schedules": {name: str(schedule) for name, schedule in chosen.items()},
         "reductions": {name: reduction(values[PLAN], values[name], seed) for name in BASELINES},
         "fixed_order_reductions": {name: reduction(values[ORDERED], values[name], seed) for name in BASELINES},

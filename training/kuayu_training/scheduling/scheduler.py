@@ -35,6 +35,8 @@ Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is done."""
 
 FILE = policy_network.FILE
+FILE_NAMES = {"held_out": "held"}
+"""Settings that the file of curves calls otherwise, for the site reads files of before."""
 TOLD = 1_000
 """Steps of which one is told."""
 NETWORK = "network"
@@ -55,7 +57,7 @@ class Budget:
         steps: Steps that each learns from: half hours.
         looks: How often it is looked at how good each is.
         looking: Windows of each source that are played for that.
-        held: Windows of each kind in which the best is compared with the rule.
+        held_out: Windows of each kind in which the best is compared with the rule.
         workers: Where networks are trained (:mod:`kuayu_training.workers`); of no effect on what comes out.
     """
 
@@ -63,7 +65,7 @@ class Budget:
     steps: int = 160_000
     looks: int = 6
     looking: int = 12
-    held: int = 24
+    held_out: int = 24
     workers: str = "2"
 
 
@@ -79,10 +81,10 @@ def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[P
     with executor(budget.workers) as pool, queue(pool) as steps:
         learned = _learned([seed + number for number in range(budget.seeds)], budget, pool, steps, progress)
         best = max(learned, key=_objective)
-        kinds = compare(best.weights, seed, budget.held, pool, partial(progress, "comparisons"))
+        kinds = compare(best.weights, seed, budget.held_out, pool, partial(progress, "comparisons"))
     output.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(output / FILE, allow_pickle=False, **best.weights)
-    settings = {name: value for name, value in asdict(budget).items() if name != "workers"}
+    settings = {FILE_NAMES.get(name, name): value for name, value in asdict(budget).items() if name != "workers"}
     document = curves.document(learned, best.seed, kinds, {"seed": seed, **settings}, ships=ships(kinds))
     return [output / FILE, *curves.write(document, output)]
 

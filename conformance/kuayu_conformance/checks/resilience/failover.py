@@ -101,7 +101,7 @@ class Player(WindowClient):
     def window(self, number: int, *, beside: bool = False) -> FailoverWindow:
         """Play a window."""
         failover_window = self._once(number, lambda: self._played(number, beside=beside))
-        self.left_out += islice(failover_window.outcomes[SERVICE].held.left_out, max(0, SHOWN - len(self.left_out)))
+        self.left_out += islice(failover_window.outcomes[SERVICE].holdings.left_out, max(0, SHOWN - len(self.left_out)))
         return failover_window
 
     def _played(self, number: int, *, beside: bool) -> FailoverWindow:
@@ -273,7 +273,7 @@ def _beside(windows: Sequence[FailoverWindow], measure: str, limit: float) -> Re
                     planner,
                     *_times(own, measure, limit),
                     _mean(own, "lost_s"),
-                    f"{fmean(sum(outcome.held.spares) for outcome in ends):.1f}",
+                    f"{fmean(sum(outcome.holdings.spares) for outcome in ends):.1f}",
                     f"{fmean(outcome.price for outcome in ends) / hours:.0f}",
                     percent(fmean(entry.paused for entry in ends)),
                     f"{fmean(outcome.copies for outcome in ends) / hours:.0f}",
@@ -296,7 +296,7 @@ def _mean(incidents: Sequence[Incident], what: str) -> str:
 
 def _last_strategies(incidents: Sequence[Incident]) -> str:
     """How many incidents had which way as their last."""
-    last = [entry.ways[-1] for entry in incidents if entry.ways]
+    last = [entry.strategies[-1] for entry in incidents if entry.strategies]
     return (
         ", ".join(f"{strategy} {last.count(strategy)}" for strategy in (GO_ON, REPLACE, RESTORE) if strategy in last)
         or NONE

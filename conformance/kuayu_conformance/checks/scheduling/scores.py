@@ -22,7 +22,7 @@ from math import fsum, log
 from multiprocessing import get_context
 from operator import attrgetter
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.caching import Cache
@@ -62,6 +62,9 @@ LARGE = 8
 
 MOST_SLOWED = 10.0
 """Bounded slowdown that the 95th percentile of jobs may reach at equal service."""
+
+TRANSCRIPT_NAMES: Final = {"lived_seconds": "held"}
+"""Members of a score that transcripts call otherwise, for transcripts are judged again by later versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,7 @@ class Score:
         migrations: Moves and resizes.
         forced_stops: Stops that the policy ordered.
         job_hours: Hours that jobs held devices.
-        held: Seconds from first step to end, over the cohort.
+        lived_seconds: Seconds from first step to end, over the cohort.
         interrupted: Those of them in which the job did not run.
         decisions: Times that the policy was asked.
         refusals: Orders that could not be carried out.
@@ -151,7 +154,7 @@ class Score:
     migrations: int
     forced_stops: int
     job_hours: float
-    held: float
+    lived_seconds: float
     interrupted: float
     decisions: int
     refusals: int
@@ -185,7 +188,7 @@ class Score:
 
     def json(self) -> dict[str, Any]:
         """As JSON."""
-        return asdict(self)
+        return {TRANSCRIPT_NAMES.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Self:
@@ -195,7 +198,7 @@ class Score:
             KeyError: A member is missing.
             TypeError: It is no such thing.
         """
-        named = {field.name: body[field.name] for field in fields(cls)}
+        named = {field.name: body[TRANSCRIPT_NAMES.get(field.name, field.name)] for field in fields(cls)}
         groups = {name: Group(**value) for name, value in named.items() if isinstance(value, Mapping)}
         return cls(**{**named, **groups})
 

@@ -91,12 +91,14 @@ def judge(o: StabilityWindows) -> Iterator[Finding]:
 
 
 def _share(scores: Sequence[Score]) -> float:
-    devices_held = fsum(score.held for score in scores)
+    devices_held = fsum(score.lived_seconds for score in scores)
     return 1.0 - fsum(score.interrupted for score in scores) / devices_held if devices_held else 0.0
 
 
 def _bound(swing: str, scores: Sequence[Score]) -> float | None:
-    pairs = [(score.held - score.interrupted, score.held) for score in scores if score.held > 0.0]
+    pairs = [
+        (score.lived_seconds - score.interrupted, score.lived_seconds) for score in scores if score.lived_seconds > 0.0
+    ]
     return (
         min(_share(scores), ratio_lower_bound(pairs, f"{STABLE} {swing}")) if len(pairs) >= MIN_BOUND_WINDOWS else None
     )
@@ -104,7 +106,7 @@ def _bound(swing: str, scores: Sequence[Score]) -> float | None:
 
 def _ceiling(swing: str, scores: Sequence[Score], level: float) -> float:
     """The other bound: of some windows in which jobs were interrupted, luck may have chosen the worst."""
-    pairs = [(score.interrupted, score.held) for score in scores if score.held > 0.0]
+    pairs = [(score.interrupted, score.lived_seconds) for score in scores if score.lived_seconds > 0.0]
     if 0 < len(pairs) < MIN_BOUND_WINDOWS:
         return 1.0
     if not pairs:

@@ -198,7 +198,7 @@ def _told(job: Large, passed: float) -> tuple[Period, ...]:
         if number < runs:
             periods.append(replace(period, expected=parts[-1].end - parts[0].begin, spread=0.0))
         elif number == runs:
-            waited = sum(min(part.end, passed) - part.begin for part in parts if not part.held)
+            waited = sum(min(part.end, passed) - part.begin for part in parts if not part.has_devices)
             periods.append(replace(period, expected=period.expected + waited))
         else:
             periods.append(period)

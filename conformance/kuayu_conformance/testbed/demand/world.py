@@ -71,7 +71,7 @@ WITHDRAWN = 0.08
 """Share of these that never come."""
 PUNCTUAL = 300.0
 """Standard deviation of the seconds by which they come early or late."""
-MEAN_ROOM = 24e6
+MEAN_DEVICE_SECONDS = 24e6
 """Mean of devices times seconds over trainings as the law draws them, with which a load becomes a rate; a test holds it
 against the law."""
 _REACH = 1.6448536269514722
@@ -118,7 +118,7 @@ class Kind:
 
     Attributes:
         label: For people.
-        room: Devices that large trainings may hold at once.
+        capacity: Devices that large trainings may hold at once.
         load: Devices that they would hold on average if none waited, over these.
         cluster: Cluster of ITP whose habits small jobs have.
         scale: Their number over that of the cluster.
@@ -126,7 +126,7 @@ class Kind:
     """
 
     label: str
-    room: int
+    capacity: int
     load: float
     cluster: str
     scale: float
@@ -225,14 +225,14 @@ class Part:
         begin: Seconds since the job began to run.
         end: Likewise.
         devices: Devices that it needs.
-        held: Whether it has them; it waits for them in a restart.
+        has_devices: Whether it has them; it waits for them in a restart.
     """
 
     period: int
     begin: float
     end: float
     devices: int
-    held: bool
+    has_devices: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ def cut(parts: list[Part], until: float) -> tuple[Part, ...]:
     until = max(1.0, until)
     carried = [part for part in parts if part.begin < until]
     last = carried.pop()
-    return (*carried, Part(last.period, last.begin, min(last.end, until), last.devices, last.held))
+    return (*carried, Part(last.period, last.begin, min(last.end, until), last.devices, last.has_devices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,20 +306,20 @@ def large_jobs(kind: Kind, tenants: int, span: tuple[float, float], seed: str) -
     rhythm = parameters()[0]["philly"]
     chance = Chance(seed, "submissions")
     jobs: list[Large] = []
-    usual = kind.load * kind.room / MEAN_ROOM * HOUR
+    usual = kind.load * kind.capacity / MEAN_DEVICE_SECONDS * HOUR
     for hour in range(int(span[0] // HOUR), int(span[1] // HOUR)):
         rate = usual * rhythm.hours[hour % 24] * rhythm.days[hour // 24 % 7]
         for _ in range(int(rate + chance.fraction())):
             when = (hour + chance.fraction()) * HOUR
             jobs.append(_large_job(len(jobs), when, tenants, seed))
-    return started(jobs, kind.room)
+    return started(jobs, kind.capacity)
 
 
-def started(jobs: Sequence[Large], room: int) -> tuple[Large, ...]:
+def started(jobs: Sequence[Large], capacity: int) -> tuple[Large, ...]:
     """Jobs with their starts: in the order of submission, each as soon as there is room for all that it needs."""
     done: list[Large] = [job for job in jobs if job.submitted is None]
     ends: list[tuple[float, int]] = []
-    free, now = room, 0.0
+    free, now = capacity, 0.0
     waiting = sorted(((job.submitted, number) for number, job in enumerate(jobs) if job.submitted is not None))
     now = waiting[0][0] if waiting else 0.0
     for submitted, number in waiting:
@@ -363,11 +363,11 @@ def _carried_out(
     while True:
         runs = _until_failure(period.devices, chance)
         if runs >= left:
-            return [*parts, Part(number, now, now + left, period.devices, held=True)]
+            return [*parts, Part(number, now, now + left, period.devices, has_devices=True)]
         lost = min(runs, float(round(chance.between(0.0, checkpoints))))
         waits = float(round(chance.between(*RESTART)))
-        parts.append(Part(number, now, now + runs, period.devices, held=True))
-        parts.append(Part(number, now + runs, now + runs + waits, period.devices, held=False))
+        parts.append(Part(number, now, now + runs, period.devices, has_devices=True))
+        parts.append(Part(number, now + runs, now + runs + waits, period.devices, has_devices=False))
         now += runs + waits
         left += lost - runs
 
@@ -507,7 +507,9 @@ class Domain:
                 continue
             demand += demanded(job)
             start = job.started
-            holding += [(start + part.begin, start + part.end, part.devices) for part in job.course.parts if part.held]
+            holding += [
+                (start + part.begin, start + part.end, part.devices) for part in job.course.parts if part.has_devices
+            ]
             step = _step_of(job.submitted)
             if 0 <= step < self.steps:
                 submitted[step] += job.training.devices
@@ -561,7 +563,7 @@ def _of(what: "documents.EventKind", kind: Kind, span: tuple[float, float], chan
         # people announce full quarters of an hour
         begin = 900.0 * round(chance.between(*span) / 900.0)
         end = begin + 900.0 * round(chance.between(*LASTS) / 900.0)
-        devices = int(kind.room * chance.between(*DEVICES))
+        devices = int(kind.capacity * chance.between(*DEVICES))
         late, later = (float(round(_LATE * abs(gauss(chance)))) for _ in range(2))
         comes, share = chance.fraction() < COMES, chance.between(0.7, 1.1)
         if what == "maintenance":

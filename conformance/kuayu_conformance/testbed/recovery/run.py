@@ -265,8 +265,8 @@ class RecoveryRunner:
 
     def _note(self, job: JobState, recovery: Recovery) -> None:
         """Put the channel down, where it is another than before."""
-        if job.incident is not None and job.incident.ways[-1:] != [recovery.strategy]:
-            job.incident.ways.append(recovery.strategy)
+        if job.incident is not None and job.incident.strategies[-1:] != [recovery.strategy]:
+            job.incident.strategies.append(recovery.strategy)
 
     def _begin_restore(self, job: JobState, recovery: Recovery) -> None:
         now, away = self._state.now, self._state.away
@@ -304,7 +304,7 @@ class RecoveryRunner:
         now = self._state.now
         job.settle(now)
         for replica, nodes in recovery.replicas.items():
-            job.held[replica] = nodes
+            job.replica_nodes[replica] = nodes
             for node in nodes:
                 self._state.nodes[node].replica = replica
         job.stopped = False
@@ -332,7 +332,7 @@ class RecoveryRunner:
         recovery, job.recovery, job.said = job.recovery, None, None
         if recovery is None:
             return
-        still = {node for held in job.held for node in held}
+        still = {node for replica in job.replica_nodes for node in replica}
         for node in recovery.nodes - still:
             self._free(node)
         if recovery.flow is not None:
@@ -343,7 +343,7 @@ class RecoveryRunner:
         recovery = job.recovery
         if recovery is None:
             return False
-        nodes = recovery.nodes | {node for held in job.held for node in held}
+        nodes = recovery.nodes | {node for replica in job.replica_nodes for node in replica}
         reads = recovery.strategy == RESTORE and not (recovery.begun and recovery.flow is None)
         return (reads and recovery.source == domain) or any(
             self._state.world.nodes[node].domain == domain for node in nodes
@@ -356,11 +356,11 @@ class RecoveryRunner:
         """Give up the nodes of some replicas, but for those that the recovery gives again; whether there were any."""
         had, again = False, recovery.nodes
         for replica in replicas:
-            had |= bool(job.held[replica])
-            for node in job.held[replica]:
+            had |= bool(job.replica_nodes[replica])
+            for node in job.replica_nodes[replica]:
                 if node not in again:
                     self._free(node)
-            job.held[replica] = ()
+            job.replica_nodes[replica] = ()
         return had
 
     def _free(self, node: int) -> None:
@@ -418,7 +418,7 @@ class FaultInjector:
         struck = set(nodes)
         for number in sorted({self._state.nodes[node].job for node in nodes} - {-1}):
             job = self._state.jobs[number]
-            hit = any(node in struck for held in job.held for node in held)
+            hit = any(node in struck for replica in job.replica_nodes for node in replica)
             self._recovering.off(job)
             if hit and not job.stopped:
                 if job.runs:
@@ -432,7 +432,7 @@ class FaultInjector:
 
     def _lives(self, job: JobState, replica: int) -> bool:
         """Whether a replica is whole, whoever hears of it."""
-        nodes = [self._state.nodes[node] for node in job.held[replica]]
+        nodes = [self._state.nodes[node] for node in job.replica_nodes[replica]]
         return bool(nodes) and not any(node.failed or node.down for node in nodes)
 
     def _repair(self, node: int) -> None:
@@ -446,7 +446,9 @@ class FaultInjector:
             node_state = self._state.nodes[node]
             if node_state.job >= 0:
                 job = self._state.jobs[node_state.job]
-                job.held = [tuple(other for other in held if other != node) for held in job.held]
+                job.replica_nodes = [
+                    tuple(other for other in replica if other != node) for replica in job.replica_nodes
+                ]
             node_state.job = node_state.replica = -1
 
     def _away(self, fault: Fault) -> None:
@@ -483,7 +485,7 @@ class FaultInjector:
         return [
             job
             for job in self._state.jobs
-            if any(nodes[node].domain == domain for replica in job.held for node in replica)
+            if any(nodes[node].domain == domain for replica in job.replica_nodes for node in replica)
         ]
 
     def _fence(self, domain: int, away: Away) -> None:
@@ -557,7 +559,7 @@ class Codec:
             "risk": world.risk,
             "domains": domains,
             "links": self._links(0.0, ()),
-            "stores": [{**store, "free": world.domains[domain].room} for domain, store in self._stores()],
+            "stores": [{**store, "free": world.domains[domain].capacity} for domain, store in self._stores()],
             "jobs": [self._backed_up(job) for job in self._jobs],
         }
 
@@ -622,7 +624,7 @@ class Codec:
 
     def _job(self, job: JobState) -> "documents.ProtectedJob":
         spec = job.spec
-        ages = {domain: max(0.0, job.progress - held) for domain, held in job.copies.items()}
+        ages = {domain: max(0.0, job.progress - copied) for domain, copied in job.copies.items()}
         return {
             "id": spec.id,
             "priority": spec.priority,
@@ -672,7 +674,7 @@ class Outcome:
     Attributes:
         incidents: In the order of their faults.
         predictions: Of plans that were carried out until a new step was made.
-        held: What was held of the backup plan.
+        holdings: What was held of the backup plan.
         price: Of spares, over the whole window.
         hours: Of the window.
         paused: Share of the time of all jobs that checkpoints took.
@@ -683,13 +685,13 @@ class Outcome:
 
     incidents: tuple[Incident, ...]
     predictions: tuple[Prediction, ...]
-    held: Holdings
+    holdings: Annotated[Holdings, Field(alias="held")]  # its name in transcripts
     price: float
     hours: float
     paused: float
     copies: int
     skipped: int
-    failover_requests: Annotated[int, Field(alias="asked")]  # its name in transcripts
+    failover_requests: Annotated[int, Field(alias="asked")]  # likewise
 
 
 class Run:

@@ -207,11 +207,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A domain: bandwidth of its store in bit/s, room there in bytes, price of a spare node for an hour."""
+    """A domain: bandwidth of its store in bit/s, capacity of that in bytes, price of a spare node for an hour."""
 
     id: str
     store_bandwidth: float
-    room: float
+    capacity: float
     price: float
 
 
@@ -636,7 +636,7 @@ class Incident:
         switch_s: Until it made steps with as many again.
         interruption_s: In which it made no step that it had not made before.
         lost_s: Work that was done again.
-        ways: Strategies that were begun.
+        strategies: Strategies that were begun.
     """
 
     job: int
@@ -647,7 +647,7 @@ class Incident:
     switch_s: float = inf
     interruption_s: float = 0.0
     lost_s: float = 0.0
-    ways: list[str] = field(default_factory=list)
+    strategies: Annotated[list[str], Field(alias="ways")] = field(default_factory=list)  # likewise
 
 
 @dataclass(slots=True)
@@ -695,7 +695,7 @@ class JobState:
         spec: What it is.
         number: Which.
         domain: Where it runs or ran last, by number.
-        held: Nodes of each replica.
+        replica_nodes: Nodes of each replica.
         active: Replicas that make steps, or would if nothing held them up.
         progress: Work done.
         high: The most that it ever was.
@@ -716,7 +716,7 @@ class JobState:
     spec: Job
     number: int
     domain: int
-    held: list[tuple[int, ...]]
+    replica_nodes: list[tuple[int, ...]]
     active: int
     progress: float = 0.0
     high: float = 0.0
@@ -796,10 +796,10 @@ class State:
 
     def is_whole(self, job: JobState, replica: int) -> bool:
         """Whether so many fit nodes hold a replica, as far as is known."""
-        held = job.held[replica]
-        if len(held) != job.spec.nodes_each or (held and self.world.nodes[held[0]].domain in self.away):
+        nodes = job.replica_nodes[replica]
+        if len(nodes) != job.spec.nodes_each or (nodes and self.world.nodes[nodes[0]].domain in self.away):
             return False
-        return not any(self.nodes[node].failed for node in held)
+        return not any(self.nodes[node].failed for node in nodes)
 
     def broken(self, job: JobState) -> list[int]:
         """Replicas of a job that are not whole."""
@@ -811,11 +811,11 @@ def begin(world: World) -> State:
     nodes = [NodeState(node.job, node.replica, shown=node.job >= 0) for node in world.nodes]
     jobs = []
     for number, spec in enumerate(world.jobs):
-        held: list[list[int]] = [[] for _ in range(spec.replicas)]
+        replica_nodes: list[list[int]] = [[] for _ in range(spec.replicas)]
         for index, node in enumerate(world.nodes):
             if node.job == number:
-                held[node.replica].append(index)
-        jobs.append(JobState(spec, number, spec.domain, [tuple(replica) for replica in held], spec.replicas))
+                replica_nodes[node.replica].append(index)
+        jobs.append(JobState(spec, number, spec.domain, [tuple(replica) for replica in replica_nodes], spec.replicas))
     return State(world, 0.0, nodes, jobs, {})
 
 
@@ -837,7 +837,7 @@ def _copies(
             continue
         spec, rate = world.jobs[job], 8.0 * world.jobs[job].state_size / max(float(body["period"]), 1e-9)
         channel = (spec.domain, domain)
-        fits = written_bytes[domain] + 2.0 * spec.state_size <= world.domains[domain].room * _SLACK
+        fits = written_bytes[domain] + 2.0 * spec.state_size <= world.domains[domain].capacity * _SLACK
         fits &= written[domain] + rate <= world.share * world.domains[domain].store_bandwidth * _SLACK
         if spec.domain != domain:
             fits &= sent[channel] + rate <= world.share * fmean(known[:, spec.domain, domain].tolist()) * _SLACK

@@ -318,7 +318,7 @@ class Kind:
         memory: Bytes of a device.
         limit: Watts that a device may draw.
         idle: Watts without a context.
-        held: Watts with an open context that does nothing.
+        context: Watts with an open context that does nothing.
         devices: Devices of a node.
         network: Bytes a second that a node's network cards carry one way.
         resolutions: Least step of each measure that is reported, of one device; zero is none.
@@ -333,7 +333,7 @@ class Kind:
     memory: int
     limit: float
     idle: float
-    held: float
+    context: float
     devices: int
     network: float
     resolutions: dict[str, float]

@@ -507,10 +507,10 @@ class Signals:
         self._server: Floats = server.astype(np.float32)[:, np.newaxis]
         self._duty: Floats = duty * self._server
         self._stuck: Floats = history.stuck * self._server  # others show it as a wait
-        figures = ("limit", "idle", "held", "network", "devices", "memory")
+        figures = ("limit", "idle", "context", "network", "devices", "memory")
         by_domain = np.array([[getattr(kind, name) for name in figures] for kind in population.kinds], dtype=np.float32)
         by_row = (column[:, np.newaxis] for column in by_domain[population.domain].T)
-        self._limit, self._idle, self._held, self._network, self._devices, self._memory = by_row
+        self._limit, self._idle, self._context, self._network, self._devices, self._memory = by_row
 
     def _worked(self) -> Floats:
         """Share of a second's usual work of kernels that is done."""
@@ -542,10 +542,10 @@ class Signals:
 
     def power(self) -> Floats:
         """Watts of the node's devices, with their lag."""
-        share, full = self._share, self._limit - self._held
+        share, full = self._share, self._limit - self._context
         training = self._of_run["intensity"] * full
         waiting = self._idle + WAITING_POWER * (self._limit - self._idle)
-        active_power = self._held * np.minimum(1.0, self._history.run + 1).astype(np.float32)
+        active_power = self._context * np.minimum(1.0, self._history.run + 1).astype(np.float32)
         base = np.maximum(active_power, self._idle)  # an open context, wherever a run holds the node
         speed = self._history.speed
         throttled = power_at_speed(speed) * (base + training) - base

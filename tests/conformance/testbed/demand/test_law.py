@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.demand.world import (
-    MEAN_ROOM,
+    MEAN_DEVICE_SECONDS,
     Course,
     Part,
     Period,
@@ -62,7 +62,7 @@ def test_models_are_of_fifty_to_five_hundred_billions_on_hundreds_of_devices() -
 
 def test_the_rate_of_submissions_follows_from_the_law() -> None:
     mean = sum(its.devices * its.seconds for its in DRAWN) / len(DRAWN)
-    assert mean == pytest.approx(MEAN_ROOM, rel=0.1)
+    assert mean == pytest.approx(MEAN_DEVICE_SECONDS, rel=0.1)
 
 
 @given(st.integers(0, 10**6))
@@ -100,14 +100,14 @@ def test_trainings_fail_as_often_as_llama_3_did() -> None:
     for number in range(300):
         chance = Chance("failures", str(number))
         parts = course(training(chance), chance).parts
-        failures += sum(not part.held for part in parts)
-        device_seconds += sum((part.end - part.begin) * part.devices for part in parts if part.held)
+        failures += sum(not part.has_devices for part in parts)
+        device_seconds += sum((part.end - part.begin) * part.devices for part in parts if part.has_devices)
     assert device_seconds / failures == pytest.approx(1.824e8, rel=0.4), "some forty failures"
 
 
 def test_a_course_is_cut_where_a_training_is_given_up() -> None:
-    parts = [Part(0, 0.0, 10.0, 8, held=True), Part(1, 10.0, 30.0, 16, held=True)]
-    assert cut(parts, 15.0) == (parts[0], Part(1, 10.0, 15.0, 16, held=True))
+    parts = [Part(0, 0.0, 10.0, 8, has_devices=True), Part(1, 10.0, 30.0, 16, has_devices=True)]
+    assert cut(parts, 15.0) == (parts[0], Part(1, 10.0, 15.0, 16, has_devices=True))
     assert cut(parts, 10.0) == (parts[0],)
-    assert cut(parts, 0.0) == (Part(0, 0.0, 1.0, 8, held=True),)
+    assert cut(parts, 0.0) == (Part(0, 0.0, 1.0, 8, has_devices=True),)
     assert Course(cut(parts, 15.0)).seconds == 15.0

@@ -41,10 +41,10 @@ PERIODS = (Period("warm_up", 64, 600.0, 0.1), Period("stable_convergence", 256, 
 TRAINING = Training(100e9, 1e9, 256, 1_800.0, PERIODS)
 COURSE = Course(
     (
-        Part(0, 0.0, 660.0, 64, held=True),
-        Part(1, 660.0, 900.0, 256, held=True),
-        Part(1, 900.0, 1_500.0, 256, held=False),
-        Part(1, 1_500.0, 2_400.0, 256, held=True),
+        Part(0, 0.0, 660.0, 64, has_devices=True),
+        Part(1, 660.0, 900.0, 256, has_devices=True),
+        Part(1, 900.0, 1_500.0, 256, has_devices=False),
+        Part(1, 1_500.0, 2_400.0, 256, has_devices=True),
     )
 )
 """The ramp took a minute more than expected; then it failed, waited ten minutes, and ran for fifteen."""
@@ -160,7 +160,7 @@ def test_what_is_demanded_is_held_or_waits_and_never_less_than_nought(drawn: Wor
     assert all(each.min() >= 0.0 for each in whole.values())
     assert np.array_equal(whole["demanded"], np.rint(whole["demanded"]))
     room = sum(its["held"] for its in drawn.domains[number].tenants[:CROWD])
-    assert np.max(room) <= KINDS[number].room
+    assert np.max(room) <= KINDS[number].capacity
 
 
 @pytest.mark.parametrize("number", range(len(KINDS)))
@@ -218,7 +218,7 @@ def _ended(its: Large, now: float) -> Large:
         return its
     kept = [part for part in its.course.parts if part.begin <= now - its.started]
     last = kept[-1]
-    ended = Part(last.period, last.begin, now - its.started + 1.0, last.devices, last.held)
+    ended = Part(last.period, last.begin, now - its.started + 1.0, last.devices, last.has_devices)
     return replace(its, course=Course((*kept[:-1], ended)))
 
 

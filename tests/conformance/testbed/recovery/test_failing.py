@@ -119,7 +119,7 @@ def test_a_domain_that_fails_amid_an_incident_makes_no_other() -> None:
     (its,) = outcome.incidents
     assert planner.instants == [453.0, 468.0, 478.0, 488.0, 498.0, 503.0]
     assert (its.kind, its.onset) == ("node", 450.0)
-    assert its.ways == ["go_on", "restore"]
+    assert its.strategies == ["go_on", "restore"]
     assert its.switch_s == pytest.approx(80.0 + 10.0 + 30.0)
     lost = 450.0 - 4.0 + (500.0 - 458.0) / 2 - 200.0
     assert its.lost_s == pytest.approx(lost)

@@ -44,7 +44,7 @@ def test_copies_beyond_the_share_of_a_link_likewise() -> None:
 
 
 def test_copies_beyond_the_room_of_a_store_likewise() -> None:
-    small = dataclasses.replace(WORLD.domains[0], room=399e9)
+    small = dataclasses.replace(WORLD.domains[0], capacity=399e9)
     world = dataclasses.replace(WORLD, domains=(small, *WORLD.domains[1:]))
     assert kept(("job", HERE, 400.0), ("other", HERE, 400.0), world=world)[1] == [Copy(0, 0, 400.0)]
 

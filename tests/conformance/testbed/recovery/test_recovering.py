@@ -44,7 +44,7 @@ def test_to_go_on_again_when_nothing_is_left_to_be_given_up_takes_no_time() -> N
     outcome, planner, _ = played(world, lambda _: [go_on()])
     assert only(outcome.incidents).interruption_s == pytest.approx(8.0)
     assert len(planner.instants) > 40
-    assert only(outcome.incidents).ways == ["go_on"]
+    assert only(outcome.incidents).strategies == ["go_on"]
 
 
 def test_a_replica_is_replaced_while_the_other_goes_on() -> None:
@@ -161,7 +161,7 @@ def test_a_fault_of_the_whole_one_meanwhile_stops_all_of_it() -> None:
     its = only(outcome.incidents)
     assert its.switch_s == pytest.approx(23.0 + 10.0 + 30.0)
     assert its.lost_s == pytest.approx((50.0 - 2.0) + (470.0 - 458.0) / 2)
-    assert its.ways == ["replace", "restore"]
+    assert its.strategies == ["replace", "restore"]
 
 
 def test_nodes_are_held_from_the_plan_on_and_free_when_they_are_given_up_or_repaired() -> None:

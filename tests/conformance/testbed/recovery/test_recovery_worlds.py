@@ -64,8 +64,8 @@ def test_the_conforming_planner_makes_sound_plans() -> None:
         request = Codec(world).backup()
         assert backup_deviations(request, conforming_recovery.backup(request)) == []
         outcome = play(world, Looked(Conforming()))
-        assert outcome.held.left_out == ()
-        assert all(told > 0 for told in outcome.held.spares)
+        assert outcome.holdings.left_out == ()
+        assert all(told > 0 for told in outcome.holdings.spares)
 
 
 def test_a_window_follows_from_its_seed_and_its_names_tell_nothing() -> None:
@@ -146,15 +146,15 @@ def test_whatever_is_done_a_node_is_held_once_and_nothing_is_made_of_nothing(see
     world: World = draw(f"erratic {seed}")
     run = Run(world, Erratic(seed))
     outcome = run.play()
-    held = Counter(node for job in run.state.jobs for its in job.held for node in its)
+    held = Counter(node for job in run.state.jobs for its in job.replica_nodes for node in its)
     assert max(held.values()) == 1
     for job in run.state.jobs:
         assert 0.0 <= job.progress <= job.high <= world.ends_s
-        for node in (node for its in job.held for node in its):
+        for node in (node for its in job.replica_nodes for node in its):
             assert run.state.nodes[node].job == job.number
         waiting = job.recovery.nodes if job.recovery is not None else set()
         holds = {node for node, its in enumerate(run.state.nodes) if its.job == job.number}
-        assert holds == waiting | {node for its in job.held for node in its}
+        assert holds == waiting | {node for its in job.replica_nodes for node in its}
     for its in outcome.incidents:
         assert its.switch_s > 0.0
         assert its.interruption_s >= 0.0

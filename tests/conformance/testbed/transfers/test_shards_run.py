@@ -104,7 +104,7 @@ def test_a_window_follows_from_its_seed_and_its_names_tell_nothing(family: str) 
     assert not set(one.names.sources) & set(other.names.sources)
     assert not np.array_equal(one.step_bytes, other.step_bytes)
     assert one.limit_s == LEAD_S + 900
-    assert one.room == np.round(one.room)
+    assert one.capacity == np.round(one.capacity)
 
 
 def test_a_window_is_the_same_on_every_machine() -> None:
