@@ -59,7 +59,7 @@ def mandatory(names: Iterable[str]) -> tuple[str, ...]:
     """
     wanted = set(names)
     rows: list[tuple[str, ProfileDefinition | SubProfileDefinition]] = [*profiles().items(), *sub_profiles().items()]
-    return tuple(dict.fromkeys(each for name, row in rows if name in wanted for each in row.mandatory))
+    return tuple(dict.fromkeys(operation for name, row in rows if name in wanted for operation in row.mandatory))
 
 
 @cache

@@ -140,12 +140,12 @@ def _member(pointer: str, *, reader: bool) -> dict[str, Any]:
     Raises:
         UnknownClassError: There is none.
     """
-    found: Any = document(reader=reader)
+    member: Any = document(reader=reader)
     for step in pointer.split("/")[1:]:
-        if step not in found:
+        if step not in member:
             raise UnknownClassError(f"the model has no class {step}")
-        found = found[step]
-    part: dict[str, Any] = found
+        member = member[step]
+    part: dict[str, Any] = member
     return part
 
 
@@ -256,12 +256,12 @@ def _exceeds(value: Any, most: int) -> bool:
     """Whether a value of JSON has more members and items in all than ``most``; looks at no more than these."""
     inside = [value]
     while inside:
-        found = inside.pop()
-        if isinstance(found, dict | list):
-            most -= len(found)
+        item = inside.pop()
+        if isinstance(item, dict | list):
+            most -= len(item)
             if most < 0:
                 return True
-            inside += found.values() if isinstance(found, dict) else found
+            inside += item.values() if isinstance(item, dict) else item
     return False
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kuayu_schemas import schema
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -23,7 +25,7 @@ def house() -> Any:
 
 
 def test_retired_words_are_as_many_as_is_allowed_in_each_part(house: Any) -> None:
-    allowed = tomllib.loads(house.WORDS.read_text("utf-8"))["allowances"]
+    allowed = tomllib.loads(house.WORDS.read_text("utf-8")).get("allowances", {})
     counts = {part: dict(words) for part, words in house.count_retired(house.held(house.sources())).items() if words}
     more = {
         f"{word} in {part}: {n}, {allowed.get(part, {}).get(word, 0)} allowed"
@@ -62,6 +64,23 @@ def test_no_class_is_newly_called_by_a_participle(house: Any) -> None:
 )
 def test_a_participle_is_a_last_word_in_ed(house: Any, text: str, names: list[str]) -> None:
     assert list(house.participles(house.ast.parse(text))) == names
+
+
+def test_a_member_or_parameter_may_be_called_by_the_contract_and_nothing_else_may(house: Any) -> None:
+    table = tomllib.loads(house.WORDS.read_text("utf-8")) | {"contract": {"kuayu.rows": {"at": "member of Row"}}}
+    text = "at = 0\nclass Row:\n    at: str\n    held: str\ndef rows(at): held = [at for at in rows]"
+    assert list(house.retired("kuayu.rows", house.ast.parse(text), table)) == ["at", "held", "held", "at"]
+    assert list(house.retired("kuayu.columns", house.ast.parse(text), table)).count("at") == 4
+
+
+def test_words_of_the_contract_are_in_the_published_schema_and_still_used(house: Any) -> None:
+    classes = schema.document()["$defs"].values()
+    published = {name for each in classes for name in (*each.get("properties", ()), *each.get("enum", ()))}
+    texts = house.sources()
+    for module, words in tomllib.loads(house.WORDS.read_text("utf-8"))["contract"].items():
+        assert words.keys() <= published
+        public = {node.arg if hasattr(node, "arg") else node.id for node in house.members(house.parsed(texts[module]))}
+        assert words.keys() <= public, f"{module} does not use them any more"
 
 
 def test_english_pages_and_clauses_have_no_retired_words(house: Any) -> None:
