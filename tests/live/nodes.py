@@ -53,8 +53,8 @@ class Node:
         if header["kind"] == "give":
             self.serve(header)
             return
-        slip = MessageKey(header["generation"], header["kind"], header["step"], header["from"])
-        self.inbox.put(slip, header, payload)
+        key = MessageKey(header["generation"], header["kind"], header["step"], header["from"])
+        self.inbox.put(key, header, payload)
 
     def under(self, generation: int, nodes: list["Node"]) -> Exchange:
         """Take up a plan."""

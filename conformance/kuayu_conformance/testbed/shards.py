@@ -351,7 +351,7 @@ class Run:
         self._count = 0
         self._looks = [inf] * len(self._links)
         self._transfers: list[tuple[float, bool]] = []
-        self._held_s = 0.0
+        self._used_byte_s = 0.0
 
     def play(self) -> Outcome:
         """Until all steps have begun, or to the limit."""
@@ -361,7 +361,7 @@ class Run:
             self._add(float(LEAD_S), number, "due")
         while self._to_begin:
             instant, _, number, kind, transfer = heapq.heappop(self._events)
-            self._held_s += self.state.used * (min(instant, limit) - self.state.now)
+            self._used_byte_s += self.state.used * (min(instant, limit) - self.state.now)
             if instant >= limit:
                 self.state.now = limit
                 return self._outcome(finished=False)
@@ -481,7 +481,7 @@ class Run:
             float(late.mean()),
             float((sizes * late).sum() / sizes.sum()),
             len(sizes),
-            self._held_s / (self.state.now * self._window.capacity),
+            self._used_byte_s / (self.state.now * self._window.capacity),
             finished,
         )
 

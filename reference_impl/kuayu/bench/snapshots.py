@@ -53,7 +53,7 @@ class Snapshots:
         self._modes: Flags = np.zeros((0, len(MODES)), dtype=np.bool_)
         self._used: Floats = np.zeros(0)
         self._measured: Flags = np.zeros(0, dtype=np.bool_)
-        self._held: dict[int, Row] = {}
+        self._rows: dict[int, Row] = {}
 
     def of(self, view: View) -> tuple[Snapshot, Numbers]:
         """The snapshot of a view, with the numbers that its jobs have there."""
@@ -190,10 +190,10 @@ class Snapshots:
         )
 
     def _placed(self, view: View, number: int, placement: Placement) -> Row:
-        known = self._held.get(number)
+        known = self._rows.get(number)
         if known is None or known[0] is not placement:
             holding = view.places.holding(placement.shares)
-            known = self._held[number] = placement, holding, _MODES[placement.split.value], placement.period
+            known = self._rows[number] = placement, holding, _MODES[placement.split.value], placement.period
         return known
 
 

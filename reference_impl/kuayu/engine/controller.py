@@ -205,7 +205,7 @@ class DomainController:
         self._lease = lease or LeaseClock(boot=this_boot())
         self._written = float("-inf")
         self._changed = threading.Condition()
-        self._trouble: Exception | None = None
+        self._failure: Exception | None = None
         self._was_known = False  # the token, to the service
         if journal is not None and (state := journal.read()) is not None:
             try:
@@ -270,8 +270,8 @@ class DomainController:
     def _poll_until(self, stopped: threading.Event) -> None:
         pause = FIRST_PAUSE_S
         while not stopped.is_set():
-            if self._trouble is not None:
-                raise self._trouble
+            if self._failure is not None:
+                raise self._failure
             try:
                 if self.poll():
                     pause = FIRST_PAUSE_S
@@ -393,7 +393,7 @@ class DomainController:
                 if self._runs_to_write():
                     self._write()
             except JournalError as error:
-                self._trouble = error
+                self._failure = error
             self._changed.notify_all()
 
     def _await_runs(self) -> None:
@@ -434,7 +434,7 @@ class DomainController:
                         # A wait does not count what the machine sleeps through, so it is looked again now and then.
                         self._changed.wait(None if end is None else min(1.0, max(0.0, end - self._lease.now())))
         except Exception as error:  # noqa: BLE001 - without this thread no lease is kept, so the controller has to end
-            self._trouble = error
+            self._failure = error
 
     def _release_expired(self) -> None:
         with self._changed:

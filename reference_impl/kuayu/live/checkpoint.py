@@ -123,20 +123,20 @@ class Store:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._lock = threading.Lock()
-        self._held: dict[Key, bytes] = {}
+        self._pieces: dict[Key, bytes] = {}
         self._folder = folder
 
     def put(self, key: Key, block: bytes) -> None:
         """Hold a piece; of steps, the newest are kept."""
         with self._lock:
-            self._held[key] = block
-            newest = sorted({entry.step for entry in self._held})[-KEPT:]
-            self._held = {entry: existing for entry, existing in self._held.items() if entry.step in newest}
+            self._pieces[key] = block
+            newest = sorted({entry.step for entry in self._pieces})[-KEPT:]
+            self._pieces = {entry: existing for entry, existing in self._pieces.items() if entry.step in newest}
 
     def get(self, key: Key) -> bytes | None:
         """A piece, from memory alone."""
         with self._lock:
-            return self._held.get(key)
+            return self._pieces.get(key)
 
     def write(self, key: Key, block: bytes) -> bool:
         """Write a piece to its file, whole or not at all; whether there is a folder for it."""

@@ -31,24 +31,24 @@ class Register:
     """Checkpoints that are remembered."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[int, int], list[set[str]]] = {}
+        self._checkpoints: dict[tuple[int, int], list[set[str]]] = {}
 
     def stored(self, worker: str, step: int, generation: int, piece: int, world: int) -> bool:
         """A worker holds a piece; whether the checkpoint is now whole, with a replica of each piece, by that."""
-        pieces = self._held.setdefault((step, generation), [set() for _ in range(world)])
+        pieces = self._checkpoints.setdefault((step, generation), [set() for _ in range(world)])
         before = _replicated(pieces)
         pieces[piece].add(worker)
-        for old in sorted(self._held)[: -self.KEPT]:
-            del self._held[old]
+        for old in sorted(self._checkpoints)[: -self.KEPT]:
+            del self._checkpoints[old]
         return not before and _replicated(pieces)
 
     def dropped(self, after: int) -> None:
         """The job goes on from a step: later checkpoints are void."""
-        self._held = {key: pieces for key, pieces in self._held.items() if key[0] <= after}
+        self._checkpoints = {key: pieces for key, pieces in self._checkpoints.items() if key[0] <= after}
 
     def latest(self, alive: AbstractSet[str]) -> Restore | None:
         """The latest checkpoint of which somebody who is there holds each piece; None for the very beginning."""
-        for (step, generation), pieces in sorted(self._held.items(), reverse=True):
+        for (step, generation), pieces in sorted(self._checkpoints.items(), reverse=True):
             left = [[entry for entry in sorted(piece) if entry in alive] for piece in pieces]
             holders = [
                 tuple(holder) or ((FILE,) if FILE in piece else ()) for holder, piece in zip(left, pieces, strict=True)
@@ -59,13 +59,15 @@ class Register:
 
     def to_json(self) -> list[Any]:
         """All of it."""
-        return [[*key, [sorted(piece) for piece in pieces]] for key, pieces in self._held.items()]
+        return [[*key, [sorted(piece) for piece in pieces]] for key, pieces in self._checkpoints.items()]
 
     @classmethod
     def of_json(cls, entries: list[Any]) -> Self:
         """From all of it."""
         register = cls()
-        register._held = {(step, generation): [set(piece) for piece in pieces] for step, generation, pieces in entries}
+        register._checkpoints = {
+            (step, generation): [set(piece) for piece in pieces] for step, generation, pieces in entries
+        }
         return register
 
 

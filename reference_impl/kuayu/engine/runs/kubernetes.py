@@ -388,7 +388,7 @@ class KubernetesEngine:
                 return self._ended(name, RunStatus(state, "", 0), pods)
             culprit = _culprit(pods) or RunStatus(RunState.FAILED, reason)
             return self._ended(name, culprit, pods)
-        failure = _trouble(pods)
+        failure = _failure_of(pods)
         if failure is not None:
             self._end(name, failure)
             self._collect(name, service)
@@ -650,7 +650,7 @@ def _waits_for(pod: JsonObject) -> str:
     return ""
 
 
-def _trouble(pods: Sequence[JsonObject]) -> RunStatus | None:
+def _failure_of(pods: Sequence[JsonObject]) -> RunStatus | None:
     """Why a run can succeed no more though its controller has not said so; None where it can."""
     for pod in pods:
         status = pod.get("status") or {}
