@@ -279,7 +279,9 @@ def main() -> int:
     if given.outer:
         picked = {name: chosen(rows, name) for name in given.sources}
         console.print(figure_table(rows, picked, "Outer figures: what was chosen without the source, on it"))
-        command = f"validation --sources {' '.join(given.sources)} --seed {given.seed} --origins {given.origins} --outer"
+        command = (
+            f"validation --sources {' '.join(given.sources)} --seed {given.seed} --origins {given.origins} --outer"
+        )
         log(rows, picked, LOG, command, given.seed)
     return 0
 
