@@ -160,4 +160,6 @@ def episode(
     name: str, kind: type[MinimalServer] = MinimalServer, *, profiles: frozenset[str] = frozenset({"MET", "JOB"})
 ) -> Episode:
     """An episode of a check with a service in this process."""
-    return Episode(name, Settings("nonce", "run", False, frozenset(), {}, False, profiles=profiles), Timed(kind))
+    target = Timed(kind)
+    limits = target.service.answer("GET", "/v1/conformance", {}, b"").body["limits"]
+    return Episode(name, Settings("nonce", "run", False, frozenset(), limits, False, profiles=profiles), target)

@@ -80,8 +80,9 @@ class Moment:
     """Something that a domain was shown, or that the target has answered or told, about one job.
 
     Attributes:
-        kind: ``start`` or ``stop`` for an action that was shown for the first time; else what was sent: ``submit``,
-            ``cancel``, ``look``, ``report``, ``lines``, ``result``; or ``event``.
+        kind: ``start`` or ``stop`` for an action that was shown for the first time, ``start again`` for a start that is
+            still asked for when its job was called off; else what was sent: ``submit``, ``cancel``, ``look``,
+            ``report``, ``lines``, ``result``; or ``event``.
         job: Name of the job.
         domain: Name of the domain; empty where there is none.
         body: The action, what was sent, or the data of the event.
@@ -114,6 +115,7 @@ class Reading:
         limit: Lines of a page at most.
         since: How many moments had been when its cursor was given; zero where it begins at the beginning.
         until: How many had been when it was read.
+        lines: How many lines of the log were read, with those before its cursor.
         pages: The answers.
     """
 
@@ -121,6 +123,7 @@ class Reading:
     limit: int
     since: int
     until: int
+    lines: int
     pages: tuple[Answer, ...]
 
 
@@ -288,6 +291,8 @@ class Stage:
     readings: list[Reading] = field(default_factory=list)
     answers: bool = True
     _shown: set[tuple[str, str]] = field(default_factory=set)
+    _called_off: set[str] = field(default_factory=set)
+    _lines_stored: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
     def open(self, labels: str, *, devices: int = DEVICES, nodes: int = 1) -> None:
         """Register domains with nodes of so many devices, and ask once what each has to do.
@@ -353,6 +358,8 @@ class Stage:
         holdings = self._holdings(job)
         answer = self.episode.ask("DELETE", f"/v1/jobs/{job}")
         self._note("cancel", job, "", {}, answer, holdings)
+        if answer.status == 200:
+            self._called_off.add(job)
         return answer
 
     def look(self, job: str) -> Answer:
@@ -420,6 +427,9 @@ class Stage:
             self._shown.add((name, step))
             if kind in {"start", "stop"}:
                 self._note(kind, job, played.name, action, answer)
+        elif kind == "start" and job in self._called_off and (name, "start again") not in self._shown:
+            self._shown.add((name, "start again"))
+            self._note("start again", job, played.name, action, answer)
         if (label, step) in self.left_open:
             return False
         refuses = self.refusals.get(step, 0) > 0 and (name, step) not in played.reports
@@ -477,21 +487,32 @@ class Stage:
             for number in range(first, last + 1)
         ]
         body = {"job": job, "attempt": attempt, "domain": played.name, "lines": lines}
-        return self.send("lines", played.name, job, "/v1/run-logs", body)
+        answer = self.send("lines", played.name, job, "/v1/run-logs", body)
+        stored = answer.at("last")
+        self._lines_stored[job, played.name, attempt] = stored if isinstance(stored, int) else 0
+        return answer
 
     def read(self, job: str, limit: int, behind: Reading | None = None, wait: float = 0.0) -> Reading:
-        """Read the log of a job to its end, page by page, from the beginning or where another reading has ended."""
+        """Read the log of a job to its end, page by page, from the beginning or where another reading has ended.
+
+        A page can have fewer lines than it may (clause Listings): a short one is the last where it has none, or where
+        all that are kept were read.
+        """
+        limit = min(limit, int(self.episode.settings.limits["max_page"]))
+        stored = sum(lines for (of_job, _, _), lines in self._lines_stored.items() if of_job == job)
         cursor = behind.pages[-1].at("next_cursor") if behind else None
-        pages: list[Answer] = []
+        lines, pages = behind.lines if behind else 0, list[Answer]()
         while len(pages) < MOST_PAGES:
             self._renew()
-            query = f"limit={limit}" + (f"&wait={wait:.1f}" if wait else "")
+            query = f"limit={limit}" + (f"&wait={wait:.1f}" if wait and not pages else "")
             query += f"&after={quote(cursor, safe='')}" if isinstance(cursor, str) else ""
             pages.append(self.episode.ask("GET", f"/v1/jobs/{job}/logs?{query}"))
             cursor = pages[-1].at("next_cursor")
-            if len(pages[-1].items("items")) < limit or not isinstance(cursor, str):
+            size = len(pages[-1].items("items"))
+            lines += size
+            if not isinstance(cursor, str) or not size or (size < limit and lines >= stored):
                 break
-        reading = Reading(job, limit, behind.until if behind else 0, len(self.moments), tuple(pages))
+        reading = Reading(job, limit, behind.until if behind else 0, len(self.moments), lines, tuple(pages))
         self.readings.append(reading)
         return reading
 
@@ -574,6 +595,14 @@ class Stage:
             self.cancel(job)
         for job in open_ones:
             self.reach(job, *ENDED)
+
+    def abandon(self) -> dict[str, tuple[Holding, ...]]:
+        """Have nothing heard of its domains any more; what they hold for each job then."""
+        self.silent |= self.domains.keys()
+        return {
+            job: tuple(holding for played in self.domains.values() for holding in played.holdings(job))
+            for job in self.jobs
+        }
 
     def take_event(self, job: str, record: Json, opening: Answer) -> None:
         """An event about a job has come."""

@@ -83,6 +83,7 @@ class JobHistory:
         readings: What was read of logs.
         wanted: What was to become of them.
         finals: How they stood in the end, by name.
+        left: What was held for them when the story was over, by name.
     """
 
     kind: str
@@ -91,6 +92,7 @@ class JobHistory:
     readings: tuple[Reading, ...]
     wanted: tuple[Expectation, ...]
     finals: Mapping[str, Answer] = field(default_factory=dict)
+    left: Mapping[str, Sequence[Holding]] = field(default_factory=dict)
 
 
 Telling = Iterator[Expectation]
@@ -361,10 +363,13 @@ FOLLOWING: Mapping[str, frozenset[str]] = {
     "queued": frozenset({"held", "starting", "cancelled", "failed"}),
     "held": frozenset({"queued", "cancelled", "failed"}),
     "starting": frozenset({"queued", "running", "restarting", "succeeded", "failed", "cancelled"}),
-    "running": frozenset({"restarting", "succeeded", "failed", "cancelled"}),
+    "running": frozenset({"queued", "restarting", "succeeded", "failed", "cancelled"}),
     "restarting": frozenset({"queued", "failed", "cancelled"}),
 }
-"""States that a job can come into from each; from those that are missing, which are final, into none."""
+"""States that a job can come into from each; from those that are missing, which are final, into none.
+
+Where all devices of an attempt were lost with its runs, nothing of it has to be ended, and it need not be restarting.
+"""
 
 
 @dataclass(frozen=True)
@@ -387,15 +392,19 @@ def observe(episode: Episode) -> JobRuns:
     feed = Feed(episode)
     stages = {kind: Stage(episode, kind.replace(" ", "-"), feed) for kind in STORIES}
     wanted: dict[str, list[Expectation]] = {}
+    left: dict[str, dict[str, tuple[Holding, ...]]] = {}
     for number, (kind, stage) in enumerate(stages.items()):
         wanted[kind] = list(STORIES[kind](stage))
         stage.close()
+        left[kind] = stage.abandon()
         episode.passed(number + 1, len(STORIES))
     finals = {kind: {job: stage.look(job) for job in stage.jobs} for kind, stage in stages.items()}
     records = [answer.json for of_stage in finals.values() for answer in of_stage.values()]
     feed.finish(lambda: all(_is_told(feed.unbroken, record) for record in records))
     stories = [
-        JobHistory(kind, stage.jobs, tuple(stage.moments), tuple(stage.readings), tuple(wanted[kind]), finals[kind])
+        JobHistory(
+            kind, stage.jobs, tuple(stage.moments), tuple(stage.readings), tuple(wanted[kind]), finals[kind], left[kind]
+        )
         for kind, stage in stages.items()
     ]
     return JobRuns(tuple(stories), feed.unbroken, tuple(feed.pieces))
@@ -414,7 +423,7 @@ def judge(observation: JobRuns) -> Iterator[Claim]:
             moments = [moment for moment in history.moments if moment.job == job]
             yield from _starts(history, job, moments)
             yield from _steps(history, moments)
-            yield from _others(history, moments)
+            yield from _others(history, job, moments)
             yield from _off(history, moments)
             yield from _stream_claims(history, job, observation.unbroken)
             yield from _lines(history, job)
@@ -461,7 +470,7 @@ def _on_what_is_held(history: JobHistory, moment: Moment) -> Iterator[Claim]:
     """A start names what its domain has committed, and every share of the placement was committed before."""
     action, what = moment.body, f"{history.kind}: attempt {attempt_of(moment.body)}"
     own = [holding for holding in moment.holdings if holding.action == action.get("reservation")]
-    good = [holding for holding in own if holding.domain == moment.domain and is_holding(action, holding)]
+    good = [holding for holding in own if holding.domain == moment.domain and _agrees(action, holding)]
     expected = f"{what}: the start names a reservation that {moment.domain} has committed, with what it holds"
     observed = own or f"{action.get('reservation')}, which holds nothing"
     yield holds(STARTED, bool(good), expected, "so" if good else observed, moment.answer)
@@ -471,6 +480,11 @@ def _on_what_is_held(history: JobHistory, moment: Moment) -> Iterator[Claim]:
     expected = f"{what}: every domain of the placement has committed its share before a run is started"
     met = bool(shares) and not lacking and moment.domain in named
     yield holds(STARTED, met, expected, lacking[:3] or sorted(named) or "no shares", moment.answer)
+
+
+def _agrees(action: Json, holding: Holding) -> bool:
+    """Whether what an action states of devices is what is held; it need not state any, for its reservation does."""
+    return is_holding({"accelerator": holding.accelerator, "devices": holding.devices, **action}, holding)
 
 
 def _is_share(share: Json, holding: Holding) -> bool:
@@ -513,7 +527,7 @@ def _again(stories: Sequence[JobHistory]) -> Iterator[Claim]:
 
 def _steps(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
     """Each attempt goes on from the last checkpoint; what comes late does not change it."""
-    checkpoint, ended, seen = 0, set[tuple[str, int]](), set[int]()
+    checkpoint, ended, seen, own_faults = 0, set[tuple[str, int]](), set[int](), set[int]()
     record: Json = {}
     for moment in moments:
         attempt = attempt_of(moment.body)
@@ -534,19 +548,29 @@ def _steps(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
         if run_of[1] == max(seen, default=0) and run_of not in ended:
             yield answered(TRIED_AGAIN, moment.answer, 200, f"{history.kind}: a report is taken")
             checkpoint = int(moment.body.get("checkpoint_step", checkpoint))
+            if moment.body["state"] == "failed" and moment.body.get("own_fault", True):
+                own_faults.add(run_of[1])
         else:
             yield answered(LATE, moment.answer, 200, f"{history.kind}: a report that comes late is acknowledged")
             steps = [[one.get(name) for name in ("step", "checkpoint_step")] for one in (before, record)]
-            expected = f"{history.kind}: steps of which a late report tells leave those of the job at {steps[0]}"
-            yield holds(LATE, steps[0] == steps[1], expected, steps[1], moment.answer)
+            failures = [_failures(one) for one in (before, record)]
+            expected = f"{history.kind}: a late report leaves steps at {steps[0]}, and is no failure"
+            met = steps[0] == steps[1] and failures[1] <= max(failures[0], len(own_faults))
+            yield holds(LATE, met, expected, f"{steps[1]}, {failures[1]} failures", moment.answer)
         if moment.body["state"] in OVER:
             ended.add(run_of)
+
+
+def _failures(record: Json) -> int:
+    """Failures that a record tells; none where it tells nonsense."""
+    failures = record.get("failures")
+    return failures if isinstance(failures, int) else 0
 
 
 # What else is lost with a run
 
 
-def _others(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
+def _others(history: JobHistory, job: str, moments: Sequence[Moment]) -> Iterator[Claim]:
     """When a run is lost the others of its attempt are stopped, and nothing is given back before they have ended."""
     off = next((number for number, moment in enumerate(moments) if moment.kind == "cancel"), len(moments))
     losses = [n for n, m in enumerate(moments[:off]) if m.kind == "report" and m.body["state"] in OVER - {"succeeded"}]
@@ -563,7 +587,7 @@ def _others(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
             expected = f"{history.kind}: both hold their devices until that run has ended"
             yield holds(ENDING, not early, expected, early[:3] or "they do", lost.answer)
     if losses:
-        holdings = [f"{holding.devices} devices in {holding.domain}" for holding in moments[-1].holdings]
+        holdings = [f"{holding.devices} devices in {holding.domain}" for holding in history.left[job]]
         expected = f"{history.kind}: in the end nothing is held of a job of which a run was lost"
         yield holds(ENDING, not holdings, expected, holdings or "nothing is", moments[-1].answer)
 
@@ -597,7 +621,7 @@ def _off(history: JobHistory, moments: Sequence[Moment]) -> Iterator[Claim]:
         expected = f"{history.kind}: a job that has ended stays {last_state}"
         yield holds(OFF, same, expected, moments[off].answer.at("state"), moments[off].answer)
         return
-    late = [moment for moment in moments[off:] if moment.kind == "start"]
+    late = [moment for moment in moments[off:] if moment.kind in {"start", "start again"}]
     expected = f"{history.kind}: no run is started when the job was called off"
     shown = late[0].answer if late else moments[off].answer
     yield holds(OFF, not late, expected, [m.domain for m in late] or "none is", shown)
@@ -720,18 +744,16 @@ def _lines(history: JobHistory, job: str) -> Iterator[Claim]:
             continue
         run, lines = (moment.domain, int(moment.body["attempt"])), moment.body["lines"]
         lines_of_run = lines_kept.setdefault(run, [])
-        if lines[0]["number"] <= len(lines_of_run) + 1:
-            lines_of_run += lines[len(lines_of_run) + 1 - lines[0]["number"] :]
+        stored = len(lines_of_run)
+        skipped = stored + 1 - lines[0]["number"]
+        new = lines[skipped:] if skipped >= 0 else []
         what = f"{history.kind}: lines {lines[0]['number']} to {lines[-1]['number']} of attempt {run[1]}"
         yield answered(LOGGED, moment.answer, 200, f"{what} are taken")
         last = moment.answer.at("last")
-        yield holds(
-            LOGGED,
-            last == len(lines_of_run),
-            f"{what}: what is kept ends with {len(lines_of_run)}",
-            last,
-            moment.answer,
-        )
+        possible = range(stored + min(len(new), 1), stored + len(new) + 1)  # some of them, or all
+        expected = f"{what}: what is kept ends with {' or '.join(map(str, possible))}"
+        yield holds(LOGGED, last in possible, expected, last, moment.answer)
+        lines_of_run += new[: int(last) - stored] if last in possible else new
         grown.append((number + 1, {of_run: list(rows) for of_run, rows in lines_kept.items()}))
     for reading in (reading for reading in history.readings if reading.job == job):
         yield from _read(history, reading, _lines_after(grown, reading.since), _lines_after(grown, reading.until))

@@ -26,7 +26,7 @@ TOO_MANY = 100_000
 """Devices that a job asks for which is to wait."""
 
 PAGES = (1, 3, 1000)
-"""Jobs of a page."""
+"""Jobs of a page; where the target gives fewer at most (``limits.max_page``), so many."""
 
 MOST_PAGES = 2000
 """Pages of one listing that are read; a target that never comes to an end must not keep the suite."""
@@ -93,11 +93,12 @@ def observe(episode: Episode) -> Submissions:
     others += list(_elsewhere(episode, list(bodies.values())))
     listings, between = [], dict[str, Json]()
     for limit in PAGES:
-        first = episode.ask("GET", f"/v1/jobs?limit={limit}")
+        most = min(limit, int(episode.settings.limits["max_page"]))
+        first = episode.ask("GET", f"/v1/jobs?limit={most}")
         name = _name_before(episode, limit, str(first.at("items", -1, "id")))
         between[name] = _body(episode, name, number + len(between), place)
         episode.ask("PUT", f"/v1/jobs/{name}", between[name])
-        listings.append((first, *_further_pages(episode, limit, first)))
+        listings.append((first, *_further_pages(episode, most, first)))
     records = {name: episode.ask("GET", f"/v1/jobs/{name}") for name in {**bodies, **between}}
     return Submissions(
         {**bodies, **between},
@@ -230,20 +231,25 @@ def judge(o: Submissions) -> Iterator[Finding]:
         because = f"a job with {other.what} is another one"
         yield answered("JOB-002", other.answer, 422, because, problem="invalid-body")
     for name, answer in o.records.items():
-        same = _submitted(answer.json) == o.bodies[name]
+        same = not _unlike(o.bodies[name], answer.json)
         yield holds("JOB-002", same, "the job is what it was, whatever was refused", answer.brief, answer)
 
 
 def _as_submitted(body: Json, answer: Answer, what: str) -> Iterator[Finding]:
-    stated = _submitted(answer.json)
-    unlike = sorted(name for name in {**body, **stated} if body.get(name) != stated.get(name))
+    unlike = _unlike(body, answer.json)
     observed = f"others are {', '.join(unlike)}" if unlike else "so"
     yield holds("JOB-001", not unlike, f"{what} is as it was submitted", observed, answer)
 
 
-def _submitted(record: Any) -> Json:
-    """What of a record was submitted."""
-    return {name: value for name, value in record.items() if name in MEMBERS} if isinstance(record, dict) else {}
+def _unlike(body: Json, record: Any) -> list[str]:
+    """Members of a job that are not as they were submitted.
+
+    Where none was submitted, a record can name the account to which its sender is bound (clause Accounts).
+    """
+    stated = {name: record[name] for name in MEMBERS & record.keys()} if isinstance(record, dict) else {}
+    if "account" not in body:
+        stated.pop("account", None)
+    return sorted(name for name in {**body, **stated} if body.get(name) != stated.get(name))
 
 
 def _listed(o: Submissions, pages: Sequence[Answer]) -> Iterator[Finding]:
@@ -261,7 +267,7 @@ def _listed(o: Submissions, pages: Sequence[Answer]) -> Iterator[Finding]:
     order = [str(row.get("id")) for row in rows]
     in_order = order == sorted(order)
     yield holds("JOB-001", in_order, "jobs are listed in order of identifier", names[:5], pages[0])
-    unlike = [row.get("id") for row in ours if _submitted(row) != o.bodies[str(row.get("id"))]]
+    unlike = [row.get("id") for row in ours if _unlike(o.bodies[str(row.get("id"))], row)]
     yield holds("JOB-001", not unlike, "jobs are listed as they were submitted", unlike[:3] or "so", pages[0])
 
 
