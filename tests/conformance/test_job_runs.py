@@ -13,10 +13,10 @@ from conformance.job_target import Timed, episode
 from minimal_server.core import Answer as Told
 from minimal_server.core import Json, Request, Tenant
 from minimal_server.jobs import Job
-from minimal_server.reserving import Allocation
 from minimal_server.service import MinimalServer
 from mutants import accounts as wrong_accounts
 from mutants import elastic as wrong_elastic
+from mutants import job_bounds
 from mutants import jobs as wrong_jobs
 from mutants import serving as wrong_serving
 from mutants.declaration import DECLARED, Mutant
@@ -33,7 +33,7 @@ from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run.runner import Options, Progress, Run
 
 CHECKS = [entry.load() for entry in checks.CHECKS if entry.name.startswith("job_")]
-WRONG_IN = {each.__name__ for each in (wrong_jobs, wrong_accounts, wrong_elastic, wrong_serving)}
+WRONG_IN = {each.__name__ for each in (wrong_jobs, job_bounds, wrong_accounts, wrong_elastic, wrong_serving)}
 WRONG = [mutant for mutant in DECLARED.values() if mutant.service.__module__ in WRONG_IN]
 
 
@@ -91,82 +91,7 @@ def test_what_is_wrong_is_seen_and_nothing_else_is_blamed(mutant: Mutant) -> Non
     assert found(mutant.service) == mutant.breaks
 
 
-# Services that conform, and do it otherwise
-
-
-class HoldsWithoutEnd(MinimalServer):
-    """Nothing is held under a lease."""
-
-    @override
-    def begin_attempt(self, tenant: Tenant, job: Job, placement: Json, moment: int) -> None:
-        kept, self.prepare = self.prepare, self._prepare_for_ever  # type: ignore[method-assign]
-        try:
-            super().begin_attempt(tenant, job, placement, moment)
-        finally:
-            self.prepare = kept  # type: ignore[method-assign]
-
-    def _prepare_for_ever(self, tenant: Tenant, one: Allocation, moment: int) -> None:
-        one.body.pop("lease", None)
-        MinimalServer.prepare(self, tenant, one, moment)
-
-
-class NamesNodes(MinimalServer):
-    """A placement names the nodes of its devices, and starts repeat them."""
-
-    @override
-    def placement_of(self, tenant: Tenant, job: Job) -> Json | None:
-        placement = super().placement_of(tenant, job)
-        for share in placement["shares"] if placement else ():
-            left, share["nodes"] = share["devices"], []
-            for name, node in self.held(tenant, "nodes").items():
-                if left and node["domain"] == share["domain"]:
-                    devices = min(left, len(node["devices"]))
-                    share["nodes"].append({"node": name, "devices": devices})
-                    left -= devices
-        return placement
-
-
-class TakesTheLastDomain(MinimalServer):
-    """Of several domains with room the last one is taken."""
-
-    @override
-    def free_devices(self, tenant: Tenant, job: Job) -> dict[tuple[str, str], int]:
-        return dict(reversed(super().free_devices(tenant, job).items()))
-
-
-class IsNeverSpread(MinimalServer):
-    """No job runs in two domains."""
-
-    @override
-    def are_linked(self, tenant: Tenant, one: str, other: str) -> bool:
-        return False
-
-
-class TellsMore(MinimalServer):
-    """A change of the reason alone is told, too, and so is a job that has not changed."""
-
-    @override
-    def enter_state(self, tenant: Tenant, job: Job, state: str, reason: str, moment: int) -> None:
-        super().enter_state(tenant, job, state, reason, moment)
-        job.reason = f"{reason}, still"
-        self.change_job(tenant, job, moment)
-        self.change_job(tenant, job, moment)
-
-
-class DecidesAgainAndAgain(MinimalServer):
-    """Decisions are made with every look, each on what is so then."""
-
-    @override
-    def get_decision(self, request: Request, name: str) -> Told:
-        self.consider(request.tenant, self.moment)
-        return super().get_decision(request, name)
-
-
-@pytest.mark.parametrize(
-    "kind", [HoldsWithoutEnd, NamesNodes, TakesTheLastDomain, IsNeverSpread, TellsMore, DecidesAgainAndAgain]
-)
-def test_whoever_conforms_otherwise_passes(kind: type[MinimalServer]) -> None:
-    assert found(kind) == set()
+# Services that cannot be judged
 
 
 class PlacesNothing(MinimalServer):

@@ -37,6 +37,7 @@ from mutants import (
     graph,
     identifiers,
     indices,
+    job_bounds,
     jobs,
     layouts,
     naming,
@@ -134,6 +135,7 @@ SUBJECTS = (
     watching,
     fencing,
     jobs,
+    job_bounds,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(

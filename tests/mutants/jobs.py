@@ -9,7 +9,7 @@ from minimal_server.reserving import Allocation
 from minimal_server.service import MinimalServer
 from typing_extensions import override
 
-from mutants.declaration import breaks
+from mutants.declaration import breaks, near_miss
 
 
 @breaks("JOB-001")
@@ -199,7 +199,7 @@ class AnotherReservationIsNamed(MinimalServer):
         action["reservation"] = self.action_name(one, one.held["shares"][0]["domain"], "reserve")
 
 
-@breaks("JOB-004")
+@near_miss("JOB-004")
 class OneDeviceIsLeftOut(MinimalServer):
     """A domain is asked to run on one device less than it holds, where it holds several."""
 
@@ -244,7 +244,7 @@ class AttemptsDoNotWaitForReleases(CommitsAsSoonAsPromised):
             self.finish_attempt(tenant, job, job.reason, moment)
 
 
-@breaks("JOB-005", "JOB-032")
+@near_miss("JOB-005", "JOB-032")
 class HalfALeaseIsWaitedFor(CommitsAsSoonAsPromised):
     """A domain that is not heard of for little more than half its lease is taken to have let go."""
 
@@ -325,7 +325,7 @@ class LogsEndBeforeTheirJobs(MinimalServer):
         return {**page, "ended": begin + len(page["items"]) == len(job.log)}
 
 
-@breaks("JOB-007")
+@near_miss("JOB-007")
 class OneRetryTooMany(MinimalServer):
     """A job is started again once more than it allows."""
 
@@ -334,7 +334,7 @@ class OneRetryTooMany(MinimalServer):
         return super().retries(job) + 1
 
 
-@breaks("JOB-007")
+@near_miss("JOB-007")
 class OneRetryTooFew(MinimalServer):
     """A job that may be started again is started again once less than it allows."""
 
@@ -395,7 +395,7 @@ class StepsOfLateReportsCount(MinimalServer):
         return super().post_run_report(request)
 
 
-@breaks("JOB-033")
+@near_miss("JOB-033")
 class StepsOfLateReportsAreTold(StepsOfLateReportsCount):
     """A late report is told as the last step, and nothing follows from it."""
 
@@ -431,7 +431,7 @@ class OthersRunOn(MinimalServer):
         return super().to_be_stopped(job) if job.cancelling or len(job.present) == 1 else []
 
 
-@breaks("JOB-032")
+@near_miss("JOB-032")
 class DevicesAreTakenFromWhatStillRuns(MinimalServer):
     """When a run of several is lost, devices are asked back at once, whatever runs on those of other domains."""
 
@@ -554,7 +554,7 @@ class OfEqualJobsTheLastIsFirst(MinimalServer):
         return sorted(super().queue_order(waiting), key=lambda job: (-job.body.get("priority", 0), -job.number))
 
 
-@breaks("JOB-009")
+@near_miss("JOB-009")
 class NegativePrioritiesAreNone(MinimalServer):
     """A job of a priority below zero goes like one of zero."""
 

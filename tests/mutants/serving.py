@@ -227,7 +227,7 @@ class TakesBackFromItsLastStep(MinimalServer):
         super().take_back(tenant, moment)
 
 
-@breaks("JOB-034")
+@near_miss("JOB-034")
 class QueuedUntilAllReplicasRun(MinimalServer):
     """A serving job is told to be queued until as many replicas run as are wanted."""
 

@@ -81,8 +81,10 @@ from mutants.trial import Trial, in_process
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
 FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold}
 """Requirements on figures."""
-BOUNDED = {"JOB-011", "JOB-016", "JOB-019", "JOB-024", "JOB-027"}
-"""Requirements of the interface whose sentence bounds a number."""
+BOUNDED = {"JOB-011", "JOB-016", "JOB-019", "JOB-024", "JOB-027"} | {
+    f"JOB-{number:03}" for number in (*range(1, 11), *range(32, 35))
+}
+"""Requirements of the interface whose sentence bounds a number, or leaves much open: how soon, how much at once."""
 
 REQUESTS = references.requests(Random(1))
 """A small request for each operation that decides."""
