@@ -91,7 +91,7 @@ def test_what_is_wrong_is_seen_and_nothing_else_is_blamed(mutant: Mutant) -> Non
     assert found(mutant.service) == mutant.breaks
 
 
-# Services that cannot be judged
+# Services that are no mutants: they show nothing, have nothing to be tested, or count otherwise
 
 
 class PlacesNothing(MinimalServer):

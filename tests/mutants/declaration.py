@@ -386,8 +386,8 @@ class Mutant:
         service: The implementation, or what is edited.
         edit: What is wrong, as an edit of answers; None where it is in the implementation.
         defined: The class or the function in which it is wrong.
-        near_miss_of: Requirement whose threshold it misses by little; empty where it is not about a figure.
-        control_for: Requirement whose threshold it comes near to and keeps; it breaks nothing.
+        near_miss_of: Requirement whose threshold, or another bound, it misses by little; empty where there is none.
+        control_for: Requirement whose bound it comes near to and keeps; it breaks nothing.
     """
 
     name: str
