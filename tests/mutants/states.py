@@ -58,6 +58,15 @@ class SilenceIsNotMinded(MinimalServer):
         return False
 
 
+@breaks("MET-006", "MET-016", "MET-022")
+class SilenceIsNeverNoticed(SilenceIsNotMinded):
+    """Nodes and whole domains that fall silent are shown as they were before."""
+
+    @override
+    def reachable(self, tenant: Tenant, domain: str) -> bool:
+        return True
+
+
 @breaks("MET-005", "MET-024")
 class ReportsOfHealthAreIgnored(MinimalServer):
     """States are recognised only, whatever is reported of a node's health."""
