@@ -1,0 +1,71 @@
+"""The text of generated pages, in ``docs/hooks/text``: whoever writes or translates it touches no code.
+
+1. ``NAME.en.md`` and ``NAME.zh.md`` are a page or a section: Markdown, into which Jinja puts figures and tables. A
+   paragraph is one line, and the modules of this package compute what is put in.
+2. ``NAME.yaml`` holds single phrases by name, each as ``{en: …, zh: …}``; a list of them heads the columns of a table.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from kuayu_conformance.rendering.figures import brief, count
+from kuayu_conformance.rendering.words import Language
+
+from . import markdown
+
+FOLDER = Path(__file__).parents[1] / "text"
+
+
+def text(name: str, language: Language, **figures: Any) -> str:
+    """A page or section in one language, without line feeds before it and the one at its end.
+
+    Args:
+        name: Of its file; phrases in the file beside it are ``say`` in the template.
+        language: Which one.
+        figures: What the template puts in, by name.
+    """
+    say = phrases(name, language) if (FOLDER / f"{name}.yaml").is_file() else {}
+    made = _environment().get_template(f"{name}.{language}.md").render(say=say, **figures)
+    return made.lstrip("\n").removesuffix("\n")
+
+
+@cache
+def phrases(name: str, language: Language) -> Any:
+    """Phrases in one language, by name at whatever depth their file has them."""
+    return _in_one(yaml.load((FOLDER / f"{name}.yaml").read_text("utf-8"), yaml.CSafeLoader), language)
+
+
+def _in_one(said: Any, language: Language) -> Any:
+    if isinstance(said, list):
+        return [_in_one(each, language) for each in said]
+    if not isinstance(said, dict):
+        return said
+    return (
+        said[language] if said.keys() == {"en", "zh"} else {key: _in_one(each, language) for key, each in said.items()}
+    )
+
+
+def _table(headings: str | Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; a template writes its headings with a stroke between each two."""
+    return markdown.table(headings.split(" | ") if isinstance(headings, str) else headings, rows)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(  # noqa: S701 - what it makes is Markdown, and figures are escaped where they are computed
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    helpers = (brief, count, markdown.code, markdown.link, markdown.percent, markdown.plain)
+    made.globals["table"] = _table
+    made.globals |= {helper.__name__: helper for helper in helpers}
+    made.filters |= {helper.__name__: helper for helper in helpers} | {"g": "{:g}".format}
+    return made
