@@ -97,13 +97,13 @@ def test_every_name_of_a_figure_is_there_in_chinese(folder: str) -> None:
 
 
 def test_every_state_and_reason_of_the_recogniser_is_there_in_chinese() -> None:
-    from pages.figure_names import REASONS as SAID
-    from pages.figure_names import STATES as NAMED
     from pages.figure_names import figure_name
+    from pages.text import vocabulary  # type: ignore[import-not-found]
 
     from kuayu.perception.recognition.values import REASONS, STATES
 
-    assert (set(SAID), set(NAMED)) == (set(REASONS), set(STATES))
+    said, named = vocabulary("figures").lists["reasons"], vocabulary("judged_measured").lists["states"]
+    assert (set(said), set(named)) == (set(REASONS), set(STATES))
     assert figure_name("zh", "busy: accelerators work as usual") == "忙碌：加速器正常工作"
 
 

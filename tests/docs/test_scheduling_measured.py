@@ -28,7 +28,7 @@ GAINS = frozenset(CHECK.requirements)
 
 NAMES = re.compile(r"Gbit/s|Holm|HTTP|Kendall|Philly|Student|（[a-z-]+）")
 """What stays as it is in Chinese: units, people, protocols, traces, and identifiers in brackets."""
-PLACE_FOR_WORDS = "docs/hooks/pages/judged_phrases_scheduling.py or judged_patterns_scheduling.py"
+PLACE_FOR_WORDS = "docs/hooks/text/judged_scheduling_zh.yaml"
 
 
 @pytest.fixture(scope="module")

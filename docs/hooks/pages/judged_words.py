@@ -7,28 +7,16 @@ from functools import partial
 from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import ConformanceReport, ReportPlot, ReportTable, RequirementResult
 
-from . import (
-    judged_patterns_resilience,
-    judged_patterns_scheduling,
-    judged_phrases_measured,
-    judged_phrases_resilience,
-    judged_phrases_scheduling,
-)
-from .judged_patterns import PATTERNS
-from .judged_phrases import PHRASES
+from .text import Vocabulary, vocabulary
 
 _Say = Callable[[str], str]
 
 _BARE = re.compile(r"[^a-z]*")
 """Nothing to translate: figures, identifiers in capitals, signs."""
 
-_OWN = {
-    "MET": (judged_phrases_measured.PHRASES, judged_phrases_measured.PATTERNS),
-    "IDX": (judged_phrases_measured.PHRASES, judged_phrases_measured.PATTERNS),
-    "SCH": (judged_phrases_scheduling.PHRASES, judged_patterns_scheduling.PATTERNS),
-    "RES": (judged_phrases_resilience.PHRASES, judged_patterns_resilience.PATTERNS),
-}
+_OWN = {"MET": "judged_measured", "IDX": "judged_measured", "SCH": "judged_scheduling", "RES": "judged_resilience"}
 """Words that mean something else in the checks of a profile than in others: a step of a load is no step of training."""
+_NONE = Vocabulary({}, {}, ())
 
 
 def translated(report: ConformanceReport, language: Language) -> ConformanceReport:
@@ -45,10 +33,10 @@ def chinese(text: str, profile: str = "") -> str:
         text: The phrase.
         profile: Identifier of the profile whose check says it.
     """
-    phrases, patterns = _OWN.get(profile, ({}, ()))
-    if known := phrases.get(text) or PHRASES.get(text):
+    own, common = vocabulary(_OWN[profile]) if profile in _OWN else _NONE, vocabulary("judged")
+    if known := own.phrases.get(text) or common.phrases.get(text):
         return known
-    for pattern, said in (*patterns, *PATTERNS, *judged_phrases_measured.VERDICTS):
+    for pattern, said in (*own.patterns, *common.patterns):
         if found := pattern.fullmatch(text):
             return said.format(*(chinese(group, profile) for group in found.groups()))
     parts = text.split(", ")

@@ -3,9 +3,13 @@
 1. ``NAME.en.md`` and ``NAME.zh.md`` are a page or a section: Markdown, into which Jinja puts figures and tables. A
    paragraph is one line, and the modules of this package compute what is put in.
 2. ``NAME.yaml`` holds single phrases by name, each as ``{en: …, zh: …}``; a list of them heads the columns of a table.
+3. ``NAME_zh.yaml`` is a vocabulary: what others say in English alone, and its Chinese, in lists with names. Under
+   ``patterns`` stand regular expressions, in which ``<NAME>`` is a part of ``parts`` or any phrase of a list.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from kuayu_conformance.rendering.words import Language
 from . import markdown
 
 FOLDER = Path(__file__).parents[1] / "text"
+_PART = re.compile(r"<(\w+)>")
 
 
 def text(name: str, language: Language, **figures: Any) -> str:
@@ -47,6 +52,38 @@ def _in_one(said: Any, language: Language) -> Any:
         return said
     return (
         said[language] if said.keys() == {"en", "zh"} else {key: _in_one(each, language) for key, each in said.items()}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What is said in English alone, and its Chinese.
+
+    Attributes:
+        lists: Phrases, English to Chinese, by the name of their list.
+        phrases: All of them.
+        patterns: What holds figures or names; groups of a match are put into the Chinese.
+    """
+
+    lists: Mapping[str, Mapping[str, str]]
+    phrases: Mapping[str, str]
+    patterns: tuple[tuple[re.Pattern[str], str], ...]
+
+
+@cache
+def vocabulary(name: str) -> Vocabulary:
+    """A vocabulary by the name of its file, without ``_zh.yaml``."""
+    lists = yaml.load((FOLDER / f"{name}_zh.yaml").read_text("utf-8"), yaml.CSafeLoader)
+    patterns, parts = lists.pop("patterns", {}), lists.pop("parts", {})
+    parts |= {each: {"en": "|".join(phrases)} for each, phrases in lists.items()}
+
+    def whole(text: str, language: Language) -> str:
+        return _PART.sub(lambda found: parts.get(found[1], {}).get(language, found[0]), text)
+
+    return Vocabulary(
+        lists,
+        {english: chinese for phrases in lists.values() for english, chinese in phrases.items()},
+        tuple((re.compile(whole(english, "en")), whole(chinese, "zh")) for english, chinese in patterns.items()),
     )
 
 
