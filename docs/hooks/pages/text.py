@@ -2,7 +2,8 @@
 
 1. ``NAME.en.md`` and ``NAME.zh.md`` are a page or a section: Markdown, into which Jinja puts figures and tables. A
    paragraph is one line, and the modules of this package compute what is put in.
-2. ``NAME.yaml`` holds single phrases by name, each as ``{en: …, zh: …}``; a list of them heads the columns of a table.
+2. ``NAME.yaml`` holds single phrases by name, each as ``{en: …, zh: …}``, or once where both are alike; a list
+   of them heads the columns of a table.
 3. ``NAME_zh.yaml`` is a vocabulary: what others say in English alone, and its Chinese, in lists with names. Under
    ``patterns`` stand regular expressions, in which ``<NAME>`` is a part of ``parts`` or any phrase of a list.
 """
