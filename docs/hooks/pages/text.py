@@ -24,6 +24,8 @@ from kuayu_conformance.rendering.words import Language
 from . import markdown
 
 FOLDER = Path(__file__).parents[1] / "text"
+Phrases = Mapping[str, Any]
+"""Phrases in one language, by name at whatever depth their file has them."""
 _PART = re.compile(r"<(\w+)>")
 
 
@@ -41,9 +43,10 @@ def text(name: str, language: Language, **figures: Any) -> str:
 
 
 @cache
-def phrases(name: str, language: Language) -> Any:
-    """Phrases in one language, by name at whatever depth their file has them."""
-    return _in_one(yaml.load((FOLDER / f"{name}.yaml").read_text("utf-8"), yaml.CSafeLoader), language)
+def phrases(name: str, language: Language) -> Phrases:
+    """Phrases of a file in one language."""
+    made: Phrases = _in_one(yaml.load((FOLDER / f"{name}.yaml").read_text("utf-8"), yaml.CSafeLoader), language)
+    return made
 
 
 def _in_one(said: Any, language: Language) -> Any:

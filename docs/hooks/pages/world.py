@@ -15,13 +15,12 @@ from kuayu_conformance.testbed.scheduling.workload import Family as Habits
 
 from .made import Made
 from .markdown import code, page, percent, plain
-from .text import phrases, text
+from .text import Phrases, phrases, text
 
 NAME = "world"
 PICTURES = "docs/results/scheduling"
 DRAWINGS = ("gantt", "utilisation", "queue", "traffic")
 
-Phrases = Mapping[str, Any]
 Rows = Iterator[Sequence[str]]
 
 
