@@ -49,6 +49,11 @@ def phrases(name: str, language: Language) -> Phrases:
     return made
 
 
+def term(language: Language, kind: str, value: str) -> str:
+    """The word for a value of an enumeration of the model; one that is not known stands for itself."""
+    return str(phrases("terms", language)[kind].get(value, value))
+
+
 def _in_one(said: Any, language: Language) -> Any:
     if isinstance(said, list):
         return [_in_one(each, language) for each in said]
