@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from document import formulas, inline_formulas, markdown
 from document.manuscript import Manuscript, number_of
 from document.sources import Row
-from document.words import GENERAL
+from document.words import said
 
 REQUIREMENT = re.compile(r"\[([A-Z]{3}-\d{3})\](?!\()")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([a-z0-9-]+)\.md(?:#[\w-]+)?\)")
@@ -71,7 +71,7 @@ class Clauses:
         lead, *sections = re.split(r"^(?=##+ )", _TITLE.sub("", text), flags=re.MULTILINE)
         captions = iter(self.captions.get(name, ()))
         if lead.strip() and (sections or followed):
-            self.manuscript.heading(level + 1, GENERAL.in_(self.manuscript.language), f"{name}-general")
+            self.manuscript.heading(level + 1, said("document.general", self.manuscript.language), f"{name}-general")
         FORMS[form](self, lead, captions)
         for place, section in enumerate(sections, start=1):
             first, _, rest = section.partition("\n")
@@ -80,7 +80,7 @@ class Clauses:
             deeper = place < len(sections) and sections[place].startswith(f"{marks}#")
             if rest.strip() and deeper:
                 self.manuscript.heading(
-                    level + len(marks), GENERAL.in_(self.manuscript.language), f"{name}-{place}-general"
+                    level + len(marks), said("document.general", self.manuscript.language), f"{name}-{place}-general"
                 )
             FORMS[form](self, rest, captions)
         left = sum(1 for _ in captions)

@@ -19,7 +19,7 @@ from .model import class_link, named_type, type_words
 from .problems import problem_link
 from .schemas import bounds_words
 from .stability import mark_badge, stability_word
-from .text import phrases, term
+from .text import phrases, term, terms
 
 NAME = "api"
 UP = {"en": "", "zh": "../../reference/"}
@@ -80,7 +80,7 @@ def _document() -> Mapping[str, Any]:
 
 
 def _by_tag(document: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Operation]]]:
-    found: dict[str, list[tuple[str, str, Operation]]] = {tag: [] for tag in phrases("terms", "en")["tags"]}
+    found: dict[str, list[tuple[str, str, Operation]]] = {tag: [] for tag in terms("en")["tags"]}
     for path, item in document["paths"].items():
         for method, operation in item.items():
             found.setdefault(operation["tags"][0], []).append((method.upper(), path, operation))

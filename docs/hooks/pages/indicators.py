@@ -12,7 +12,7 @@ from .made import Made
 from .markdown import code, facts, heading, link, number, page, plain, table
 from .register_words import register_text
 from .stability import mark_badge, stability_word
-from .text import phrases, term
+from .text import phrases, term, terms
 
 NAME = "indicators"
 
@@ -22,7 +22,7 @@ def pages(language: Language) -> Iterator[Made]:
     say = phrases(NAME, language)
     indicators = registers.indicators().indicators
     blocks = []
-    for dimension, name in phrases("terms", language)["dimensions"].items():
+    for dimension, name in terms(language)["dimensions"].items():
         mine = [indicator for indicator in indicators if indicator.dimension == dimension]
         blocks += [heading(2, name, dimension), *(_indicator(language, each) for each in mine)]
     yield Made("reference/indicators.md", page(f"# {say['title']}", say["introduction"], _overview(language), *blocks))
@@ -39,7 +39,7 @@ def _name(language: Language, indicator: Indicator) -> str:
 
 def _overview(language: Language) -> str:
     indicators = registers.indicators().indicators
-    dimensions = phrases("terms", language)["dimensions"]
+    dimensions = terms(language)["dimensions"]
     columns = [[i for i in indicators if i.dimension == dimension] for dimension in dimensions]
     rows = [
         [f"{indicator_link(each.id)}<br>{_name(language, each)}" for each in row] for row in zip(*columns, strict=True)

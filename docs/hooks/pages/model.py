@@ -38,8 +38,8 @@ class Part:
 
 @cache
 def parts() -> tuple[Part, ...]:
-    """The parts of the model in the order of ``docs/hooks/text/terms.yaml``."""
-    return tuple(_read(name) for name in phrases("terms", "en")["model"])
+    """The parts of the model in the order of ``docs/hooks/text/schemas.yaml``."""
+    return tuple(_read(name) for name in phrases("schemas", "en")["names"])
 
 
 def published() -> Mapping[str, Definition]:
@@ -120,7 +120,9 @@ def _place(name: str) -> str:
 def _classes() -> Mapping[str, Definition]:
     """All classes of the model, those that are not published too."""
     return {
-        each: row for name in phrases("terms", "en")["model"] for each, row in _source(name).get("classes", {}).items()
+        each: row
+        for name in phrases("schemas", "en")["names"]
+        for each, row in _source(name).get("classes", {}).items()
     }
 
 

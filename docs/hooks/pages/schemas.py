@@ -31,7 +31,7 @@ def pages(language: Language) -> Iterator[Made]:
     say = phrases(NAME, language)
     rows = []
     for part in parts():
-        name = phrases("terms", language)["model"][part.name]
+        name = phrases(NAME, language)["names"][part.name]
         yield Made(part_page(part.name), _part(language, part), "Schemas")
         lists = (", ".join(class_link(each) for each in part.members[kind]) for kind in KINDS)
         rows.append((f"**{link(name, f'/{part_page(part.name)}')}**", *lists))
@@ -53,8 +53,8 @@ def bounds_words(language: Language, definition: Mapping[str, Any]) -> str:
 
 def _part(language: Language, part: Part) -> str:
     return page(
-        f"# {phrases('terms', language)['model'][part.name]}",
-        plain(phrases("terms", language)["parts_zh"][part.name] if language == "zh" else part.description),
+        f"# {phrases(NAME, language)['names'][part.name]}",
+        plain(phrases(NAME, language)["parts_zh"][part.name] if language == "zh" else part.description),
         *(_definition(language, name, part.members[kind][name]) for kind in KINDS for name in part.members[kind]),
     )
 

@@ -24,6 +24,7 @@ from kuayu_conformance.rendering.words import Language
 from . import markdown
 
 FOLDER = Path(__file__).parents[1] / "text"
+TERMS = Path(__file__).parents[3] / "spec/document/words.yaml"
 Phrases = Mapping[str, Any]
 """Phrases in one language, by name at whatever depth their file has them."""
 _PART = re.compile(r"<(\w+)>")
@@ -49,9 +50,16 @@ def phrases(name: str, language: Language) -> Phrases:
     return made
 
 
+@cache
+def terms(language: Language) -> Phrases:
+    """Words for the values of the model's enumerations, by kind; the draft as a document says the same."""
+    made: Phrases = _in_one(yaml.load(TERMS.read_text("utf-8"), yaml.CSafeLoader)["terms"], language)
+    return made
+
+
 def term(language: Language, kind: str, value: str) -> str:
-    """The word for a value of an enumeration of the model; one that is not known stands for itself."""
-    return str(phrases("terms", language)[kind].get(value, value))
+    """The word for a value of an enumeration; one that is not known stands for itself."""
+    return str(terms(language)[kind].get(value, value))
 
 
 def _in_one(said: Any, language: Language) -> Any:
