@@ -39,7 +39,7 @@ def test_full_runs_decide_on_all_requirements_and_say_what_they_found() -> None:
 
 @pytest.mark.usefixtures("hooks")
 def test_every_word_of_the_report_is_known_in_chinese() -> None:
-    from pages.judged_words import chinese  # type: ignore[import-not-found]
+    from pages.translations import chinese  # type: ignore[import-not-found]
 
     left = [
         f"{result.requirement}: {text}"

@@ -68,7 +68,7 @@ def words_of(result: RequirementResult) -> Iterator[str]:
 
 def unknown(results: list[RequirementResult]) -> list[str]:
     """Words that the Chinese page would print in English, with the requirement that says them."""
-    from pages.judged_words import chinese
+    from pages.translations import chinese
 
     said = [(result.requirement, text) for result in results for text in words_of(result)]
     return [

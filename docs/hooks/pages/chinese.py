@@ -12,8 +12,8 @@ from kuayu_schemas.models import ComputeIndex, IndexRequest
 
 from .made import Made
 from .markdown import badge, page, plain
-from .source_words import device_name, table_text, vendor_name
 from .text import Phrases, phrases, text
+from .translations import source_text, table_text, vendor_name
 
 NAME = "chinese"
 TABLE, REFERENCE = "flagperf", "A100"
@@ -56,7 +56,7 @@ def _side_by_side(language: Language, source: Table) -> Iterator[tuple[str, ...]
         for other in source.device_names:
             theirs = speeds.get((other, task, devices))
             if device not in OTHERS and other in OTHERS and theirs:
-                names = (plain(device_name(language, source.device_names[each])) for each in (device, other))
+                names = (plain(source_text(language, source.device_names[each])) for each in (device, other))
                 yield *names, plain(source.task_names[task]), str(devices), f"{median(own) / median(theirs):.2f}"
 
 
@@ -69,7 +69,7 @@ def _gap(language: Language, say: Phrases, gap: Gap) -> tuple[str, ...]:
 
 def _told(language: Language, say: Phrases, source: Table, told: ComputeIndex) -> tuple[str, ...]:
     return (
-        plain(device_name(language, source.device_names[told.device])),
+        plain(source_text(language, source.device_names[told.device])),
         plain(source.task_names[told.task]),
         f"**{told.value:.2f}** ({told.low:.2f} – {told.high:.2f})",
         say["bases"].get(told.basis, told.basis),

@@ -1,9 +1,7 @@
 """The exporters of the collection map, and where the pages come from that the suite plays."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,14 +14,10 @@ from .citations import cited
 from .indicators import indicator_link
 from .made import Made
 from .markdown import code, facts, heading, page, plain, table
-from .register_words import exporter_note, register_text
 from .text import phrases
+from .translations import exporter_note, register_text, said
 
 NAME = "exporters"
-
-
-CHINESE = Path(__file__).parent / "captures-zh.yaml"
-"""What is said of captured pages, in Chinese, by the English."""
 
 
 def pages(language: Language) -> Iterator[Made]:
@@ -82,10 +76,4 @@ def _capture(language: Language, capture: Mapping[str, Any]) -> str:
 
 def _said(language: Language, text: object) -> str:
     """A text about a captured page; one without words of either language is the same in both."""
-    return plain(_chinese().get(str(text), text) if language == "zh" else text)
-
-
-@cache
-def _chinese() -> Mapping[str, str]:
-    found: Mapping[str, str] = yaml.safe_load(CHINESE.read_text("utf-8"))
-    return found
+    return plain(said(language, "captures", str(text)))

@@ -10,9 +10,9 @@ from .citations import cited
 from .formulas import measure_formula
 from .made import Made
 from .markdown import code, facts, heading, link, number, page, plain, table
-from .register_words import register_text
 from .stability import mark_badge, stability_word
 from .text import phrases, term, terms
+from .translations import register_text
 
 NAME = "indicators"
 

@@ -49,5 +49,4 @@ def _way(language: Language, way: str) -> str:
     """A way of writing in a language."""
     if language == "en":
         return way
-    ways = vocabulary(NAME).phrases
-    return "，".join(ways.get(part, part.replace("batches of ", "每批 ")) for part in way.split(", "))
+    return "，".join(map(vocabulary(NAME).said, way.split(", ")))

@@ -16,12 +16,12 @@ from kuayu_conformance.rendering.words import Language, visible
 from kuayu_schemas import registers
 from kuayu_schemas.models import Evidence, ReportPlot, RequirementResult
 
-from .judged_words import translated
 from .markdown import code, heading, link, page, plain, quote, table
 from .requirements import state_badge
 from .results import aim_cell, folded_parts, run_facts
 from .runs import Run, runs, standing
 from .text import phrases
+from .translations import translated
 
 NAME = "judged"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from kuayu_conformance.rendering.words import Language
 
-from .figure_names import figure_name
 from .made import Made
 from .markdown import page, plain, table
 from .text import phrases, text
+from .translations import figure_name
 
 FOLDER = "docs/results/perception"
 

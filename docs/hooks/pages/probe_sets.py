@@ -9,8 +9,8 @@ from kuayu_conformance.rendering.words import Language
 
 from .made import Made
 from .markdown import page, percent, plain
-from .source_words import table_text, task_name
 from .text import phrases, text
+from .translations import source_text, table_text
 
 NAME = "probe_sets"
 FILE = "docs/results/index/probe_sets.json"
@@ -34,7 +34,7 @@ def _table(language: Language, figures: Mapping[str, Any]) -> Mapping[str, Any]:
     """A table of measurements: what was chosen of it, and how well each way of choosing did."""
     say = phrases(NAME, language)
     none, *rows = figures["rows"]
-    names = {task: plain(task_name(language, name)) for task, name in figures["names"].items()}
+    names = {task: plain(source_text(language, name)) for task, name in figures["names"].items()}
     last = next((row for row in rows if row["probes"] == SHOWN), rows[-1])
     chosen = (say["numbered"].format(names[task], times) for task, times in last["nested_tasks"])
     return {

@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.rendering.chart import figure_unit
@@ -22,15 +20,12 @@ from kuayu_schemas.models import Requirement, Threshold
 from . import runs
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, prose, quote, table
-from .source_words import requirement_source
 from .stability import mark_badge, stability_word
 from .standard import clause_link
-from .text import phrases, term
+from .text import phrases, term, vocabulary
+from .translations import source_text
 
 NAME = "requirements"
-
-CHINESE = Path(__file__).with_name("checks-zh.yaml")
-"""What each check does, in Chinese, by its name."""
 
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
@@ -90,7 +85,7 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
         (say["aim"], aim),
         (say["method"], prose(row.method_zh if chinese else row.method_en)),
         (say["clause"], link(row.clause, clause_link(row.clause, row.id))),
-        (say["source"], plain(requirement_source(language, row.source))),
+        (say["source"], plain(source_text(language, row.source))),
         (
             say["check"],
             f"{_source(row)}<br>{plain(purpose(language, checks()[check_of(row)]))}" if row.check else "",
@@ -136,7 +131,7 @@ def checks() -> Mapping[str, Check[Any] | RunCheck]:
 def purpose(language: Language, check: Check[Any] | RunCheck) -> str:
     """What a check does: as it says itself, else the first line of its module, or its Chinese by the check's name."""
     if language == "zh":
-        return _chinese()[check.name]
+        return vocabulary("checks").phrases[check.name]
     said = check.summary if isinstance(check, Check) else ""
     return said or (sys.modules[module_of(check)].__doc__ or "").strip().splitlines()[0]
 
@@ -144,12 +139,6 @@ def purpose(language: Language, check: Check[Any] | RunCheck) -> str:
 def module_of(check: Check[Any] | RunCheck) -> str:
     """The module of a check, which judges there too."""
     return check.judge.__module__
-
-
-@cache
-def _chinese() -> Mapping[str, str]:
-    found: Mapping[str, str] = yaml.safe_load(CHINESE.read_text("utf-8"))
-    return found
 
 
 def _index(language: Language, view: View, made_of: str) -> str:

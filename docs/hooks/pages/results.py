@@ -13,11 +13,11 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, RequirementResult, Verdict
 
 from . import runs
-from .judged_words import chinese, translated
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
 from .requirements import state_badge
 from .text import phrases
+from .translations import chinese, translated
 
 NAME = "results"
 

@@ -8,7 +8,6 @@ from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import ConformanceReport
 
 from .judged import sections
-from .judged_words import chinese
 from .made import Made
 from .markdown import page, percent, plain
 from .runs import run_of
@@ -32,6 +31,7 @@ from .scheduling_sensitivity import sensitivity
 from .scheduling_speed import speed
 from .scheduling_trained import trained
 from .text import phrases, text
+from .translations import chinese
 
 NAME = "scheduling_measured"
 FOLDER = "docs/results/scheduling"

@@ -8,9 +8,9 @@ from typing import Any
 from kuayu_conformance.checks.scheduling.cells import POOL
 from kuayu_conformance.rendering.words import Language
 
-from .judged_words import chinese
 from .markdown import percent, plain, table
 from .text import phrases, text
+from .translations import chinese
 
 NAME = "scheduling_policies"
 FILE = "policies.json"

@@ -8,10 +8,10 @@ from typing import Any
 
 from kuayu_conformance.rendering.words import Language
 
-from .judged_words import chinese
 from .markdown import percent, plain
 from .scheduling_policies import method_of
 from .text import phrases, text
+from .translations import chinese
 
 NAME = "scheduling_sensitivity"
 FILE = "sensitivity.json"

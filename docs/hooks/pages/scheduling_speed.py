@@ -6,7 +6,6 @@
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot
 
 from .judged import drawn
-from .text import phrases, text
+from .text import phrases, text, vocabulary
 
 NAME = "scheduling_speed"
 FILE, BESIDE_AIMS = "speed.json", "compiled-speed.json"
@@ -60,7 +59,7 @@ def speed(language: Language, folder: Path) -> Iterator[str]:
 
 
 def _aimed(language: Language, say: Figures, row: Figures) -> Iterator[str]:
-    yield _figure(language, say, row["name"])
+    yield _figure(language, row["name"])
     unit = UNITS[row["unit"]]
     yield f"{count(round(row['value'])) if row['value'] >= WHOLE_FROM else brief(row['value'])} {unit}".strip()
     at_most = row["unit"] in {"ms", "exponent"}
@@ -69,7 +68,7 @@ def _aimed(language: Language, say: Figures, row: Figures) -> Iterator[str]:
     yield brief(row["seconds"])
 
 
-def _figure(language: Language, say: Figures, name: str) -> str:
+def _figure(language: Language, name: str) -> str:
     """A figure's name.
 
     Raises:
@@ -77,10 +76,9 @@ def _figure(language: Language, say: Figures, name: str) -> str:
     """
     if language == "en":
         return name
-    for pattern, chinese in say["figures_zh"].items():
-        if found := re.fullmatch(pattern, name):
-            return found.expand(chinese)
-    raise KeyError(name)
+    if (chinese := vocabulary(NAME).said(name)) == name:
+        raise KeyError(name)
+    return chinese
 
 
 def _row(row: Figures) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 1. ``NAME.en.md`` and ``NAME.zh.md`` are a page or a section: Markdown, into which Jinja puts figures and tables. A
    paragraph is one line, and the modules of this package compute what is put in.
-2. ``NAME.yaml`` holds single phrases by name, each as ``{en: …, zh: …}``, or once where both are alike; a list
-   of them heads the columns of a table.
-3. ``NAME_zh.yaml`` is a vocabulary: what others say in English alone, and its Chinese, in lists with names. Under
-   ``patterns`` stand regular expressions, in which ``<NAME>`` is a part of ``parts`` or any phrase of a list.
+2. ``NAME.yaml`` holds single phrases by name, each as ``{en: …, zh: …}``, or once where both are alike; a row of
+   headings is a list in each. ``{}`` and ``{name}`` in a phrase are places for figures.
+3. ``NAME_zh.yaml`` is a vocabulary: what others say in English alone, and its Chinese, in one list or in some with
+   names. Under ``patterns`` stand regular expressions, in which ``<NAME>`` is one of ``parts`` or any phrase of a list.
 """
 
 import re
@@ -86,12 +86,23 @@ class Vocabulary:
     phrases: Mapping[str, str]
     patterns: tuple[tuple[re.Pattern[str], str], ...]
 
+    def said(self, text: str) -> str:
+        """A text in Chinese; as it is where it is not known."""
+        if known := self.phrases.get(text):
+            return known
+        for pattern, chinese in self.patterns:
+            if found := pattern.fullmatch(text):
+                return chinese.format(*found.groups())
+        return text
+
 
 @cache
 def vocabulary(name: str) -> Vocabulary:
     """A vocabulary by the name of its file, without ``_zh.yaml``."""
     lists = yaml.load((FOLDER / f"{name}_zh.yaml").read_text("utf-8"), yaml.CSafeLoader)
     patterns, parts = lists.pop("patterns", {}), lists.pop("parts", {})
+    if not all(isinstance(phrases, dict) for phrases in lists.values()):
+        lists = {name: lists}
     parts |= {each: {"en": "|".join(phrases)} for each, phrases in lists.items()}
 
     def whole(text: str, language: Language) -> str:

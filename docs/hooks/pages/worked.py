@@ -14,8 +14,8 @@ from .intervals import Row, drawing
 from .left_out import Case, Worked, work
 from .made import Made
 from .markdown import code, page, percent, plain
-from .source_words import table_text
 from .text import Phrases, phrases, text
+from .translations import table_text
 
 NAME = "worked"
 CASES = (

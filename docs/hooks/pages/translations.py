@@ -1,13 +1,26 @@
-"""The words of checks in Chinese. What a check prints beside its verdict is English; what is unknown here stays so."""
+"""What others say in English alone, in the language of a page: checks, benchmarks, tables, registers.
+
+1. Vocabularies lie in ``docs/hooks/text`` (:func:`pages.text.vocabulary`). What is not known stays as it is, and tests
+   hold what is shown against them.
+2. A check's own words come before those of others: a step of a load is no step of training.
+3. Names of programs, exporters, packages and exceptions, titles of papers, commits, and measures such as F1 stay.
+"""
 
 import re
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from kuayu_conformance.rendering.words import Language
-from kuayu_schemas.models import ConformanceReport, ReportPlot, ReportTable, RequirementResult
+from kuayu_schemas.models import ConformanceReport, Exporter, ReportPlot, ReportTable, RequirementResult
 
 from .text import Vocabulary, vocabulary
+
+REGISTER = Path(__file__).parents[3] / "spec/document/exporters-zh.yaml"
+"""What the register of indicators says, in Chinese, by the English; annex D of the document takes it from there too."""
 
 _Say = Callable[[str], str]
 
@@ -17,6 +30,53 @@ _BARE = re.compile(r"[^a-z]*")
 _OWN = {"MET": "judged_measured", "IDX": "judged_measured", "SCH": "judged_scheduling", "RES": "judged_resilience"}
 """Words that mean something else in the checks of a profile than in others: a step of a load is no step of training."""
 _NONE = Vocabulary({}, {}, ())
+
+
+def said(language: Language, name: str, text: str) -> str:
+    """A text by a vocabulary; one that it does not know, or without words of either language, is the same in both."""
+    return vocabulary(name).said(text) if language == "zh" else text
+
+
+def source_text(language: Language, text: str) -> str:
+    """What a requirement follows from, or a task or a device of a table."""
+    return said(language, "sources", text)
+
+
+def table_text(language: Language, text: str) -> str:
+    """A table's title, source or method."""
+    return said(language, "tables", text)
+
+
+def vendor_name(language: Language, name: str) -> str:
+    """A vendor of accelerators; the register of exporters names most of them."""
+    return register_text(language, "vendors", source_text(language, name))
+
+
+def register_text(language: Language, what: str, text: str) -> str:
+    """A text of the register of indicators; one without words of either language is the same in both."""
+    return str(_register()[what].get(text, text)) if language == "zh" else text
+
+
+def exporter_note(language: Language, exporter: Exporter) -> str:
+    """What to know of an exporter."""
+    return "".join(_register()["notes"].get(exporter.id, {}).values()) if language == "zh" else exporter.note or ""
+
+
+@cache
+def _register() -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = yaml.load(REGISTER.read_text("utf-8"), yaml.CSafeLoader)
+    return found
+
+
+def figure_name(language: Language, text: str) -> str:
+    """A name that a benchmark gives a figure, or a word among them; ``STATE: REASON`` is said part by part."""
+    if language == "en":
+        return text
+    names, states = vocabulary("figures"), vocabulary("judged_measured").lists["states"]
+    state, _, reason = text.partition(": ")
+    if state in states and reason in names.lists["reasons"]:
+        return f"{states[state]}：{names.lists['reasons'][reason]}"
+    return states.get(text) or names.said(text)
 
 
 def translated(report: ConformanceReport, language: Language) -> ConformanceReport:
