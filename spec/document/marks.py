@@ -30,7 +30,7 @@ def mark_text(sources: Sources, language: Language, kind: str, name: str) -> str
 
 def features_text(sources: Sources, language: Language, features: list[str]) -> str:
     """Features with their marks; Markdown, empty where there are none."""
-    opening, closing = ("（", "）") if language == "zh" else (" (", ")")
+    aside = said("document.aside", language)
     return said("document.comma", language).join(
-        f"{code(name)}{opening}{mark_text(sources, language, 'features', name)}{closing}" for name in features
+        code(name) + aside.format(mark_text(sources, language, "features", name)) for name in features
     )

@@ -51,19 +51,18 @@ def _found(language: Language, curves: Sequence[Curve]) -> Mapping[str, str]:
     least, most = (end(points, key=lambda each: each[1]["gain"][RULE]["all"][0]) for end in (min, max))
     none = [each for each in points if each[1]["gain"][RULE]["all"][0] <= each[1]["gain"][RULE]["all"][1]]
     dearer = [each for each in points if each[1]["money"][RULE][0] > each[1]["money"][BASE][0]]
-    at = phrases(NAME, language)["at"]
+    say = phrases(NAME, language)
 
     def where(curve: Curve, point: Mapping[str, Any]) -> str:
-        return str(at.format(what=plain(_said(language, curve["label"])), value=f"{point['value']:g}"))
+        return str(say["at"].format(what=plain(_said(language, curve["label"])), value=f"{point['value']:g}"))
 
-    joint = {"en": "; ", "zh": "；"}[language]
     return {
         "least": _gain(*least[1]["gain"][RULE]["all"]),
         "least_at": where(*least),
         "most": _gain(*most[1]["gain"][RULE]["all"]),
         "most_at": where(*most),
-        "dearer": joint.join(where(*each) for each in dearer),
-        "none": joint.join(where(*each) for each in none),
+        "dearer": say["joint"].join(where(*each) for each in dearer),
+        "none": say["joint"].join(where(*each) for each in none),
     }
 
 
