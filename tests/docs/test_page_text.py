@@ -12,10 +12,11 @@ import yaml
 from jinja2 import Environment
 
 ROOT = Path(__file__).parents[2]
-TEXT = ROOT / "docs/hooks/text"
-MODULES = sorted(file for folder in ("docs/hooks/pages", "spec/document") for file in (ROOT / folder).glob("*.py"))
-TEMPLATES = sorted(file.name.removesuffix(".en.md") for file in TEXT.glob("*.en.md"))
-PHRASES = [*sorted(file for file in TEXT.glob("*.yaml")), ROOT / "spec/document/words.yaml"]
+TEXT, HANDBOOK = ROOT / "docs/hooks/text", ROOT / "training/kuayu_training/demand/handbook_text"
+CODE = ("docs/hooks/pages", "spec/document", "training/kuayu_training/demand")
+MODULES = sorted(file for folder in CODE for file in (ROOT / folder).glob("*.py"))
+TEMPLATES = sorted(file for folder in (TEXT, HANDBOOK) for file in folder.glob("*.en.md"))
+PHRASES = [*sorted(TEXT.glob("*.yaml")), HANDBOOK / "handbook.yaml", ROOT / "spec/document/words.yaml"]
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 OTHERS_NAMES = {"spec/document/word.py": "fonts", "spec/document/clauses.py": "what a heading of the text begins with"}
 """Modules with Chinese that is no prose, and what it is."""
@@ -51,15 +52,20 @@ def strings(file: Path) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_a_page_has_the_same_figures_in_both_languages(name: str) -> None:
-    english, chinese = ((TEXT / f"{name}.{language}.md").read_text("utf-8") for language in ("en", "zh"))
+def in_chinese(file: Path) -> Path:
+    return file.with_name(file.name.replace(".en.", ".zh."))
+
+
+@pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: file.name.partition(".")[0])
+def test_a_page_has_the_same_figures_in_both_languages(file: Path) -> None:
+    english, chinese = file.read_text("utf-8"), in_chinese(file).read_text("utf-8")
     assert figures(english) == figures(chinese)
     assert english.count("\n") == chinese.count("\n")
 
 
 def test_no_page_is_there_in_chinese_alone() -> None:
-    assert sorted(file.name.removesuffix(".zh.md") for file in TEXT.glob("*.zh.md")) == TEMPLATES
+    chinese = [file for folder in (TEXT, HANDBOOK) for file in folder.glob("*.zh.md")]
+    assert sorted(chinese) == sorted(map(in_chinese, TEMPLATES))
 
 
 @pytest.mark.parametrize("file", PHRASES, ids=lambda file: file.stem)
