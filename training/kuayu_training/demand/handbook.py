@@ -59,15 +59,15 @@ def page(language: Language) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(  # noqa: S701 - what it makes is Markdown
+    environment = Environment(  # noqa: S701 - what it makes is Markdown
         loader=FileSystemLoader(TEXT),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals["table"] = _table
-    return made
+    environment.globals["table"] = _table
+    return environment
 
 
 def _table(columns: str | Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -393,8 +393,8 @@ def phrases(language: Language) -> Phrases:
             return said
         return said[language] if said.keys() == {"en", "zh"} else {name: in_one(said[name]) for name in said}
 
-    made: Phrases = in_one(yaml.safe_load((TEXT / "handbook.yaml").read_text("utf-8")))
-    return made
+    whole: Phrases = in_one(yaml.safe_load((TEXT / "handbook.yaml").read_text("utf-8")))
+    return whole
 
 
 def drawings(language: Language) -> dict[str, str]:
