@@ -14,6 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from pages import Made, drafts, remade, shared_files, stability, written_pages
+from pages.text import phrases, terms, vocabulary
 
 from kuayu_conformance.rendering.words import Language
 
@@ -43,6 +44,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """
     pages_in.cache_clear()
     made.cache_clear()
+    for read in (phrases, terms, vocabulary):
+        read.cache_clear()
     if not config.site_url:
         config.theme.static_templates.discard("sitemap.xml")  # a map of addresses needs an address
     for section, listed in sections(config.nav or []):

@@ -16,7 +16,7 @@ from document.assembling import Assembled, assemble
 from document.figures import Figures, folder_of
 from document.markdown import READER
 from document.sources import Sources
-from document.words import LANGUAGES, TITLE, Language
+from document.words import LANGUAGES, Language, said
 
 FILTER = Path(__file__).with_name("breaks.lua")
 
@@ -65,7 +65,7 @@ def make(sources: Sources, language: Language, output: Path) -> None:
     docx, paged = output / f"kuayu-{language}.docx", output / f"kuayu-{language}.pdf"
     since = time.monotonic()
     (folder / "word.md").write_text(figures.as_pictures(document.markdown), "utf-8")
-    _make_docx(document, TITLE.in_(language), folder, docx)
+    _make_docx(document, said("document.title", language), folder, docx)
     print(f"{time.monotonic() - since:5.1f} s  {docx}  {_size(docx)}")
     since = time.monotonic()
     pages = pdf.write(sources, language, _pandoc(folder, "standard.md", "typst").decode(), folder, paged)

@@ -18,7 +18,7 @@ from document import (
 from document.clauses import Clauses
 from document.manuscript import CONTENTS, Heading, Manuscript
 from document.sources import Row, Sources
-from document.words import BIBLIOGRAPHY, INFORMATIVE, NORMATIVE, TITLE, Language
+from document.words import Language, said
 
 PARTS: Mapping[str, Callable[[Manuscript, Sources, int], None]] = {
     "indicators": register_indicators.write,
@@ -77,7 +77,7 @@ def assemble(sources: Sources, language: Language, figures: Callable[[str], str]
             writer.write(name, present[name], 1)
     manuscript.add(pdf.body(), word.end_of_front())
     manuscript.begin("clause")
-    manuscript.add(pdf.title(language), word.title(TITLE.in_(language)))
+    manuscript.add(pdf.title(language), word.title(said("document.title", language)))
     for place, entry in enumerate(order["clauses"], start=1):
         _clause(manuscript, writer, sources, entry, present, place)
     manuscript.begin("annex")
@@ -85,7 +85,7 @@ def assemble(sources: Sources, language: Language, figures: Callable[[str], str]
     for entry in order["annexes"]:
         _annex(manuscript, writer, sources, entry, present)
     manuscript.begin("bibliography")
-    manuscript.heading(1, BIBLIOGRAPHY.in_(language), order["bibliography"])
+    manuscript.heading(1, said("document.bibliography", language), order["bibliography"])
     manuscript.add(*(writer.inline(block) for block in cited))
     for number, text in enumerate(entries, start=1):
         manuscript.add(f"[\\[{number}\\]]{{#cited-{number}}}\u2003{writer.inline(text)}")
@@ -121,7 +121,7 @@ def _annex(manuscript: Manuscript, writer: Clauses, sources: Sources, entry: Row
     language, file = manuscript.language, entry.get("file")
     if file is not None and file not in present:
         return
-    kind = (NORMATIVE if entry["normative"] else INFORMATIVE).in_(language)
+    kind = said("document.normative" if entry["normative"] else "document.informative", language)
     if entry.get("wide"):
         manuscript.add(pdf.landscape(on=True), word.end_of_portrait())
     anchor = file or f"annex-{entry.get('register', 'registers')}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from document import formulas, inline_formulas, markdown
 from document.manuscript import Manuscript, number_of
 from document.sources import Row
-from document.words import GENERAL
+from document.words import said
 
 REQUIREMENT = re.compile(r"\[([A-Z]{3}-\d{3})\](?!\()")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([a-z0-9-]+)\.md(?:#[\w-]+)?\)")
@@ -71,7 +71,7 @@ class Clauses:
         lead, *sections = re.split(r"^(?=##+ )", _TITLE.sub("", text), flags=re.MULTILINE)
         captions = iter(self.captions.get(name, ()))
         if lead.strip() and (sections or followed):
-            self.manuscript.heading(level + 1, GENERAL.in_(self.manuscript.language), f"{name}-general")
+            self.manuscript.heading(level + 1, said("document.general", self.manuscript.language), f"{name}-general")
         FORMS[form](self, lead, captions)
         for place, section in enumerate(sections, start=1):
             first, _, rest = section.partition("\n")
@@ -80,7 +80,7 @@ class Clauses:
             deeper = place < len(sections) and sections[place].startswith(f"{marks}#")
             if rest.strip() and deeper:
                 self.manuscript.heading(
-                    level + len(marks), GENERAL.in_(self.manuscript.language), f"{name}-{place}-general"
+                    level + len(marks), said("document.general", self.manuscript.language), f"{name}-{place}-general"
                 )
             FORMS[form](self, rest, captions)
         left = sum(1 for _ in captions)
@@ -139,8 +139,8 @@ class Clauses:
 
     def _terms(self, text: str, _: Iterator[Row]) -> None:
         """Number, term with its English, definition; further columns, such as sources, in brackets below it."""
-        chapter, chinese = self.manuscript.headings[-1].number, self.manuscript.language == "zh"
-        colon, named = ("：", 2) if chinese else (": ", 1)
+        chapter, named = self.manuscript.headings[-1].number, 2 if self.manuscript.language == "zh" else 1
+        colon = said("document.colon", self.manuscript.language)
         for block in blocks(text):
             if not block.startswith("|"):
                 self.manuscript.add(self.inline(block))
@@ -155,7 +155,7 @@ class Clauses:
                 self.manuscript.add(*(f"\\[{name}{colon}{self.inline(cell)}\\]" for name, cell in remarks if cell))
 
     def _abbreviations(self, text: str, _: Iterator[Row]) -> None:
-        colon = "：" if self.manuscript.language == "zh" else ": "
+        colon = said("document.colon", self.manuscript.language)
         for block in blocks(text):
             if block.startswith("|") and is_of_symbols(rows := rows_of(block)):
                 self.manuscript.add(*(self._symbol(*row) for row in rows[1:]))
@@ -167,11 +167,11 @@ class Clauses:
 
     def _symbol(self, symbol: str, meaning: str, unit: str, places: str) -> str:
         """Symbol, meaning, unit where it has one other than 1, and the clauses that use it."""
-        chinese = self.manuscript.language == "zh"
-        text = f"{self.inline(symbol)}{'：' if chinese else ': '}{self.inline(meaning)}"
+        language = self.manuscript.language
+        text = f"{self.inline(symbol)}{said('document.colon', language)}{self.inline(meaning)}"
         if unit not in NO_UNIT:
-            text += f"，单位为 {unit}" if chinese else f", in {unit}"
-        return f"{text}（{self.inline(places)}）" if chinese else f"{text} ({self.inline(places)})"
+            text += said("document.in_unit", language).format(unit)
+        return text + said("document.aside", language).format(self.inline(places))
 
 
 FORMS: Mapping[str, Callable[[Clauses, str, Iterator[Row]], None]] = {

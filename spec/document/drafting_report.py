@@ -23,21 +23,16 @@ from document.manuscript import Manuscript
 from document.markdown import code, plain, prose
 from document.register_tests import threshold_text
 from document.sources import Row, Sources
-from document.words import LEVELS, MODALS, Language
+from document.words import Language, phrases
 
 LANGUAGE: Language = "zh"
 SOURCE = Path(__file__).with_name(f"drafting-report-{LANGUAGE}.md")
 ANNEX = "annex-f-neighbours"
 
-VERDICTS = {"pass": "通过", "fail": "不通过", "inconclusive": "未能判定", "not-testable": "无法测试"}
-"""Verdicts that results can have, in the words of reports."""
-RUN_LEVELS = {"smoke": "冒烟", "quick": "快速", "full": "完整"}
-EARLIER = "（先前的方法）"
-NEVER_SECONDS, NEVER = 3600.0, "超过 1 % 始终未见"
+WORDS: Mapping[str, Any] = phrases("report", LANGUAGE)
+VERDICTS: Mapping[str, str] = WORDS["verdicts"]
+NEVER_SECONDS = 3600.0
 """What stands for a delay that never ended in the 99th percentile, as on the site."""
-BRIEF = "课题任务书"
-SOURCES = {"Yang, Hong and Tang, abstract and experiments 1 to 3": "Yang、Hong 与 Tang，摘要与实验 1 至 3"}
-"""Sources of thresholds that are neither the brief nor the draft itself, in Chinese."""
 
 _MARK = re.compile(r"@@count:(\w+)@@")
 _BLOCK = re.compile(r"@@(part|annex):([^|@]+)(?:\|([^@]+))?@@")
@@ -102,8 +97,8 @@ def counts(sources: Sources) -> dict[str, object]:
         "version": sources.version,
         "date": sources.date,
         "requirements": len(rows),
-        **{modal: sum(1 for row in rows if row["modal"] == modal) for modal in MODALS},
-        **{level: sum(1 for row in rows if row["level"] == level) for level in LEVELS},
+        **{modal: sum(1 for row in rows if row["modal"] == modal) for modal in phrases("terms.modals", LANGUAGE)},
+        **{level: sum(1 for row in rows if row["level"] == level) for level in phrases("terms.levels", LANGUAGE)},
         "checked": sum(1 for row in rows if row.get("check")),
         "unchecked": sum(1 for row in rows if not row.get("check")),
         "indicators": len(sources.indicators["indicators"]),
@@ -133,11 +128,11 @@ def _counted(text: str, numbers: Mapping[str, object]) -> str:
 def _part(manuscript: Manuscript, sources: Sources, standard: Assembled, name: str, caption: str | None) -> None:
     if name not in PARTS or caption is None:
         raise ValueError(f"{SOURCE.name} names the part {name}, which there is none of, or gives it no title")
-    headings, rows = PARTS[name](manuscript, sources, standard)
+    rows = PARTS[name](manuscript, sources, standard)
     if rows:
-        manuscript.table(caption, headings, rows, WIDTHS.get(name))
+        manuscript.table(caption, WORDS["headings"][name], rows, WIDTHS.get(name))
     else:
-        manuscript.add("无。")
+        manuscript.add(WORDS["none"])
 
 
 def _section(manuscript: Manuscript, sources: Sources, wanted: str, numbers: Mapping[str, str]) -> None:
@@ -162,16 +157,16 @@ def _referred(text: str, numbers: Mapping[str, str]) -> str:
     def clause(found: re.Match[str]) -> str:
         number = numbers.get(found[2], "")
         if number[:1].isalpha():
-            return f"草案附录 {number}"
-        return f"草案 {number}“{found[1]}”" if number else found[1]
+            return str(WORDS["annex"].format(number))
+        return str(WORDS["clause"].format(number, found[1])) if number else found[1]
 
     return _LINK.sub(clause, text)
 
 
-Table = tuple[Sequence[str], list[list[str]]]
+Rows = list[list[str]]
 
 
-def _contents(_: Manuscript, sources: Sources, standard: Assembled) -> Table:
+def _contents(_: Manuscript, sources: Sources, standard: Assembled) -> Rows:
     """For each clause how many requirements it has, and how many of them a test."""
     rows = sources.requirements["requirements"]
     numbers = {heading.anchor: heading for heading in standard.headings}
@@ -183,24 +178,25 @@ def _contents(_: Manuscript, sources: Sources, standard: Assembled) -> Table:
         if own and heading is not None:
             checked = sum(1 for row in own if row.get("check"))
             found.append([heading.number, heading.title, str(len(own)), str(checked)])
-    return ("章", "题名", "要求", "有测试"), found
+    return found
 
 
-def _thresholds(manuscript: Manuscript, sources: Sources, _: Assembled) -> Table:
-    rows = [
+def _thresholds(manuscript: Manuscript, sources: Sources, _: Assembled) -> Rows:
+    return [
         [row["id"], plain(row["title_zh"]), threshold_text(manuscript, row["threshold"]), _from(row["source"])]
         for row in sources.requirements["requirements"]
         if "threshold" in row
     ]
-    return ("编号", "名称", "阈值", "来源"), rows
 
 
 def _from(source: str) -> str:
     """Where a threshold comes from; the register says it in English."""
-    return plain(SOURCES.get(source) or source.replace("brief", BRIEF).replace("this standard", "本文件"))
+    for english, chinese in WORDS["sources"].items():
+        source = source.replace(english, chinese)
+    return plain(source)
 
 
-def _verdicts(_: Manuscript, sources: Sources, __: Assembled) -> Table:
+def _verdicts(_: Manuscript, sources: Sources, __: Assembled) -> Rows:
     """Verdicts by profile."""
     requirements = sources.requirements
     found = []
@@ -212,11 +208,11 @@ def _verdicts(_: Manuscript, sources: Sources, __: Assembled) -> Table:
         name = f"{profile['profile']} {plain(profile['name_zh'])}"
         cells = [len(ids), len(results), *(verdicts[verdict] for verdict in VERDICTS), earlier]
         found.append([name, *map(str, cells)])
-    return ("专规", "要求", "已判定", *VERDICTS.values(), "先前的方法"), found
+    return found
 
 
-def _figures(manuscript: Manuscript, sources: Sources, _: Assembled) -> Table:
-    return ("编号", "名称", "估计值", "置信界", "阈值", "判定", "运行"), [
+def _figures(manuscript: Manuscript, sources: Sources, _: Assembled) -> Rows:
+    return [
         [
             requirement["id"],
             plain(requirement["title_zh"]),
@@ -224,71 +220,57 @@ def _figures(manuscript: Manuscript, sources: Sources, _: Assembled) -> Table:
             figure(result.get("bound"), requirement["threshold"]),
             threshold_text(manuscript, requirement["threshold"]),
             _verdict(result),
-            f"{result['date']}，{RUN_LEVELS[result['level']]}",
+            WORDS["run"].format(result["date"], WORDS["run_levels"][result["level"]]),
         ]
         for requirement, result in _results(sources)
         if "threshold" in requirement and "estimate" in result
     ]
 
 
-def _misses(_: Manuscript, sources: Sources, __: Assembled) -> Table:
-    return ("编号", "要求", "判定"), [
+def _misses(_: Manuscript, sources: Sources, __: Assembled) -> Rows:
+    return [
         [requirement["id"], prose(requirement["text_zh"]), _verdict(result)]
         for requirement, result in _results(sources)
         if result["verdict"] != "pass"
     ]
 
 
-def _runs(_: Manuscript, sources: Sources, __: Assembled) -> Table:
+def _runs(_: Manuscript, sources: Sources, __: Assembled) -> Rows:
     runs: dict[str, list[Row]] = {}
     for row in sources.results:
         runs.setdefault(row["run"], []).append(row)
-    return ("运行", "结束日期", "级别", "种子", "所定项数"), [
-        [code(name), rows[0]["date"], RUN_LEVELS[rows[0]["level"]], plain(rows[0]["seed"]), str(len(rows))]
+    return [
+        [code(name), rows[0]["date"], WORDS["run_levels"][rows[0]["level"]], plain(rows[0]["seed"]), str(len(rows))]
         for name, rows in runs.items()
     ]
 
 
-def _unchecked(_: Manuscript, sources: Sources, __: Assembled) -> Table:
-    return ("编号", "要求", "原因"), [
+def _unchecked(_: Manuscript, sources: Sources, __: Assembled) -> Rows:
+    return [
         [row["id"], prose(row["text_zh"]), prose(row["unchecked_because_zh"])]
         for row in sources.requirements["requirements"]
         if not row.get("check")
     ]
 
 
-QUANTITIES = {
-    "B1-all": "B1 的平均周期，全部训练作业",
-    "B3-all": "B3 的平均周期，全部训练作业",
-    "less-all": "B3 较 B1 缩短，全部训练作业",
-    "B1-large": "B1 的平均周期，不少于八个加速器者",
-    "B3-large": "B3 的平均周期，不少于八个加速器者",
-    "less-large": "B3 较 B1 缩短，不少于八个加速器者",
-    "well": "无异常的对象显示正确的比例",
-    "stopped": "停止的对象显示正确的比例",
-    "estimate": "估计值",
-    "bound": "置信界",
-}
-"""What was made again from the annexes, by the names in ``docs/results/annexes.json``."""
-SAME_DIGITS = "逐位相同"
-
-
-def _annexes(_: Manuscript, sources: Sources, __: Assembled) -> Table:
+def _annexes(_: Manuscript, sources: Sources, __: Assembled) -> Rows:
     """Figures that were made again from the annexes alone, beside the suite's."""
     kept = sources.annexes or {"rows": ()}
     found = []
     for row in kept["rows"]:
-        error = SAME_DIGITS if not row["error"] else f"{row['error']:.3g}"
+        error = WORDS["same_digits"] if not row["error"] else f"{row['error']:.3g}"
         unit = "" if row["unit"] == "1" else f" {row['unit']}"
         digits = ".9g" if not row["error"] else ".3g"
         own, suite = (plain(f"{row[name]:{digits}}{unit}") for name in ("annex", "suite"))
         if "suite_error" in row:
-            suite += f"（{row['suite_error']:.3g}）"
-        found.append([row["requirement"], QUANTITIES[row["quantity"]], own, plain(error), suite, str(row["n"])])
-    return ("编号", "数值", "据附录", "标准误或界限之差", "套件（标准误）", "观测数"), found
+            suite += WORDS["error"].format(f"{row['suite_error']:.3g}")
+        found.append(
+            [row["requirement"], WORDS["quantities"][row["quantity"]], own, plain(error), suite, str(row["n"])]
+        )
+    return found
 
 
-PARTS: Mapping[str, Callable[[Manuscript, Sources, Assembled], Table]] = {
+PARTS: Mapping[str, Callable[[Manuscript, Sources, Assembled], Rows]] = {
     "contents": _contents,
     "thresholds": _thresholds,
     "verdicts": _verdicts,
@@ -298,7 +280,7 @@ PARTS: Mapping[str, Callable[[Manuscript, Sources, Assembled], Table]] = {
     "unchecked": _unchecked,
     "annexes": _annexes,
 }
-"""Tables that the source can name: their headings and rows."""
+"""Tables that the source can name: their rows; ``words.yaml`` has their headings."""
 
 
 WIDTHS: Mapping[str, Sequence[int]] = {
@@ -323,7 +305,7 @@ def figure(value: float | None, threshold: Row) -> str:
         return "–"
     unit = str(threshold["unit"])
     if unit == "s" and value == NEVER_SECONDS:
-        return NEVER
+        return str(WORDS["never"])
     if unit == "1":
         share = 0 < threshold["value"] <= 1
         return plain(f"{100 * value:.3g} %" if share else f"{value:.3g}")
@@ -331,7 +313,7 @@ def figure(value: float | None, threshold: Row) -> str:
 
 
 def _verdict(result: Row) -> str:
-    return VERDICTS[result["verdict"]] + (EARLIER if result.get("earlier_method") else "")
+    return VERDICTS[result["verdict"]] + (WORDS["earlier"] if result.get("earlier_method") else "")
 
 
 def _results(sources: Sources) -> Iterator[tuple[Row, Row]]:

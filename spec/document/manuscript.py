@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from document import markdown
-from document.words import BELOW_FIGURE, BELOW_TABLE, FIGURE, SEE_LABEL, SEE_LABEL_WITHIN, TABLE, Language, Words
+from document.words import Language, said
 
 Kind = Literal["front", "clause", "annex", "bibliography", "index"]
 
@@ -68,9 +68,9 @@ class Manuscript:
         """Add blocks; empty ones are left out."""
         self._blocks += [block for block in blocks if block]
 
-    def say(self, words: Words, *anchors: str) -> None:
-        """Add a paragraph in the language of the document; each ``{}`` becomes the number of one of the places."""
-        first, *others = map(markdown.spaced, words.in_(self.language).split("{}"))
+    def say(self, name: str, *anchors: str) -> None:
+        """Add a paragraph of ``words.yaml`` by its name; each ``{}`` in it becomes the number of one of the places."""
+        first, *others = map(markdown.spaced, said(name, self.language).split("{}"))
         numbers = (markdown.link(number_of(anchor), anchor) for anchor in anchors)
         self.add(first + "".join(number + text for number, text in zip(numbers, others, strict=True)))
 
@@ -110,18 +110,18 @@ class Manuscript:
         """Add a numbered table; the answer is its number."""
         self._tables += 1
         number = self._scoped(self._tables)
-        label = f"{TABLE.in_(self.language)} {number}"
+        label = f"{said('document.table', self.language)} {number}"
         self.captions.append(label)
-        self._refer(label, BELOW_TABLE.in_(self.language))
+        self._refer(label, said("document.below_table", self.language))
         self.add(markdown.table(headings, rows, f"{label}\u2003{title}", widths))
         return number
 
     def figure(self, title: str, path: str) -> None:
         """Add a numbered figure; its title stands below it."""
         self._figures += 1
-        caption = f"{FIGURE.in_(self.language)} {self._scoped(self._figures)}"
+        caption = f"{said('document.figure', self.language)} {self._scoped(self._figures)}"
         self.captions.append(caption)
-        self._refer(caption, BELOW_FIGURE.in_(self.language))
+        self._refer(caption, said("document.below_figure", self.language))
         self.add(f'::: {{custom-style="Figure Image"}}\n![{title}]({path})\n:::')
         self.add(f'::: {{custom-style="Figure Caption"}}\n{caption}\u2003{title}\n:::')
 
@@ -153,14 +153,14 @@ class Manuscript:
         A paragraph that speaks of it as of what is below names it there, any other behind its last sentence.
         """
         last = self._blocks[-1] if self._blocks else ""
-        see = SEE_LABEL.in_(self.language).format(label)
+        see = said("document.see_label", self.language).format(label)
         if not _PARAGRAPH.match(last):
             self.add(see)
         elif below in last:
             first, _, rest = last.rpartition(below)
             self._blocks[-1] = f"{first}{label}{rest if rest[:1].isascii() else f' {rest}'}"
         elif last.endswith(("：", ":")):
-            self._blocks[-1] = last[:-1] + SEE_LABEL_WITHIN.in_(self.language).format(label)
+            self._blocks[-1] = last[:-1] + said("document.see_label_within", self.language).format(label)
         else:
             self._blocks[-1] = f"{last}{'' if self.language == 'zh' else ' '}{see}"
 

@@ -15,11 +15,9 @@ import yaml
 
 from document import inline_formulas
 from document.formulas import to_inline_tex, to_tex
+from document.words import phrases
 
 FILE = Path(__file__).with_name("measure-formulas.yaml")
-WHERE = {"zh": "式中：", "en": "where "}
-_MEANS = {"zh": " 为", "en": ": "}
-_BETWEEN = {"zh": "；", "en": "; "}
 _BELOW = re.compile(r"<sub>([^<]*)</sub>")
 
 Formula = Mapping[str, Any]
@@ -52,12 +50,14 @@ def shown(
 
     lines = [told(before) + (mathematics(to_tex(formula["mathematics"]), True) + told(behind) if braces else "")]
     meanings = [
-        mathematics(to_inline_tex(symbol), False) + words(_MEANS[language]) + told(meaning[language])
+        mathematics(to_inline_tex(symbol), False) + words(phrases("formulas.means", language)) + told(meaning[language])
         for symbol, meaning in symbols(formula).items()
         if language in meaning
     ]
     if meanings:
-        lines.append(words(WHERE[language]) + words(_BETWEEN[language]).join(meanings))
+        lines.append(
+            words(phrases("formulas.where", language)) + words(phrases("formulas.between", language)).join(meanings)
+        )
     return lines
 
 

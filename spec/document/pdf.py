@@ -46,7 +46,7 @@ def contents(language: Language) -> str:
     """Block for the contents, from which pages are counted in Roman numbers."""
     return raw(
         "typst",
-        f"#contents({_text(language)}, {_text(words.CONTENTS.in_(language))})\n"
+        f"#contents({_text(language)}, {_text(words.said('document.contents', language))})\n"
         '#set page(numbering: "I", footer: page-number)',
     )
 
@@ -58,12 +58,12 @@ def body() -> str:
 
 def title(language: Language) -> str:
     """Block for the title before the first clause."""
-    return raw("typst", f"#document-title({_text(words.TITLE.in_(language))})")
+    return raw("typst", f"#document-title({_text(words.said('document.title', language))})")
 
 
 def annexes(language: Language) -> str:
     """Block that begins the annexes: letters instead of numbers."""
-    word = _text(words.ANNEX.in_(language))
+    word = _text(words.said("document.annex", language))
     return raw(
         "typst",
         "#counter(heading).update(0)\n"
@@ -122,19 +122,19 @@ def _compiled(head: str, body_of_pandoc: str, language: Language, folder: Path, 
 
 def _head(sources: Sources, language: Language) -> str:
     cover = {
-        "ics": words.ICS.in_(language),
-        "ccs": words.CCS.in_(language),
-        "level": words.LEVEL.in_(language),
+        "ics": words.said("document.ics", language),
+        "ccs": words.said("document.ccs", language),
+        "level": words.said("document.level", language),
         "number": words.NUMBER,
-        "replaces": words.REPLACES.in_(language),
-        "title": words.TITLE.in_(language),
-        "other-title": words.TITLE.in_("en" if language == "zh" else "zh"),
-        "stage": words.STAGE.in_(language),
-        "completed": words.COMPLETED.in_(language).format(date=sources.date, version=sources.version),
-        "patents": words.PATENTS.in_(language),
-        "published": words.PUBLISHED.in_(language),
-        "in-force": words.IN_FORCE.in_(language),
-        "issuer": words.ISSUER.in_(language),
+        "replaces": words.said("document.replaces", language),
+        "title": words.said("document.title", language),
+        "other-title": words.said("document.title", "en" if language == "zh" else "zh"),
+        "stage": words.said("document.stage", language),
+        "completed": words.said("document.completed", language).format(date=sources.date, version=sources.version),
+        "patents": words.said("document.patents", language),
+        "published": words.said("document.published", language),
+        "in-force": words.said("document.in_force", language),
+        "issuer": words.said("document.issuer", language),
     }
     told = ", ".join(f"{name}: {_text(value)}" for name, value in cover.items())
     return (
@@ -151,7 +151,7 @@ def repaired(text: str, language: Language) -> str:
     """
     text = re.sub(r"^ *table\.hline\(\),\n|(?<= \$) \\$", "", text, flags=re.MULTILINE)
     text = re.sub(r"^(#heading\(level: 2, numbering: none)\)", r"\1, outlined: false)", text, flags=re.MULTILINE)
-    text = _TABLE.sub(lambda found: _continued(found, words.CONTINUED.in_(language)), text)
+    text = _TABLE.sub(lambda found: _continued(found, words.said("document.continued", language)), text)
     return f"{text}\n#context [#metadata(here().page()) <last-page>]\n"
 
 

@@ -5,31 +5,20 @@ from collections.abc import Iterator
 
 from document.manuscript import Manuscript
 from document.markdown import code, lines, plain
-from document.marks import STABILITY, mark_text
+from document.marks import mark_text
 from document.schema import bounds_text, class_link, same_type, type_text
 from document.sources import Row, Sources
-from document.words import COMMA, TAGS, Words
+from document.words import phrases, said
 
-INTRODUCTION = Words(
-    "本条逐项给出 HTTP 接口的各操作，均位于 /v1 之下。要求令牌的服务，每个请求附头部 Authorization: Bearer TOKEN。"
-    "请求体与响应的类见 {}，问题类型见 {}。公布的 OpenAPI 3.1 文档与本条同源。",
-    "This subclause has each operation of the HTTP interface, all of them under /v1. Where tokens are asked for, each "
-    "request carries the header Authorization: Bearer TOKEN. Classes of bodies are in {}, problem types in {}. "
-    "The published OpenAPI 3.1 document is of the same source.",
-)
-HEADINGS = {"zh": ("项", "名称", "类型", "说明"), "en": ("Item", "Name", "Type", "Meaning")}
 WIDTHS = (12, 24, 32, 42)
-PARAMETER = {"query": Words("查询参数", "Query"), "path": Words("路径参数", "Path"), "header": Words("头部", "Header")}
-BODY, ANSWER, PROBLEMS = Words("请求体", "Body"), Words("响应", "Answer"), Words("问题", "Problems")
-REQUIRED, EVENT = Words("必备", "required"), Words("事件 {}：{}", "event {}: {}")
 _PROBLEM = re.compile(r"(?P<name>[a-z][a-z-]*): .*")
 
 
 def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     """Write the operations, a subclause for each group of them."""
-    manuscript.say(INTRODUCTION, "annex-model", "com-07-errors")
-    for tag, name in TAGS.items():
-        manuscript.heading(level, name.in_(manuscript.language), f"operations-{tag}")
+    manuscript.say("operations.introduction", "annex-model", "com-07-errors")
+    for tag, name in phrases("terms.tags", manuscript.language).items():
+        manuscript.heading(level, name, f"operations-{tag}")
         for path, methods in sources.openapi["paths"].items():
             for method, operation in methods.items():
                 if operation["tags"][0] == tag:
@@ -45,24 +34,29 @@ def _operation(manuscript: Manuscript, sources: Sources, level: int, signature: 
         *_parameters(manuscript, sources, operation),
         *_bodies(manuscript, sources, operation),
         *_answers(manuscript, sources, operation),
-        [STABILITY.in_(manuscript.language), "", "", mark_text(sources, manuscript.language, "operations", signature)],
+        [
+            said("marks.stability", manuscript.language),
+            "",
+            "",
+            mark_text(sources, manuscript.language, "operations", signature),
+        ],
     ]
-    manuscript.table(code(signature), HEADINGS[manuscript.language], rows, WIDTHS)
+    manuscript.table(code(signature), phrases("operations.headings", manuscript.language), rows, WIDTHS)
 
 
 def _parameters(manuscript: Manuscript, sources: Sources, operation: Row) -> Iterator[list[str]]:
     language = manuscript.language
     for row in operation.get("parameters", ()):
         schema = same_type(sources, row["schema"])
-        required = REQUIRED.in_(language) if row.get("required") else ""
+        required = said("operations.required", language) if row.get("required") else ""
         kind = lines((type_text(language, schema), bounds_text(language, schema), required))
         meaning = _said(manuscript, sources, "parameters", row.get("description", ""))
-        yield [PARAMETER[row["in"]].in_(language), code(row["name"]), kind, plain(meaning)]
+        yield [phrases("operations.parameter", language)[row["in"]], code(row["name"]), kind, plain(meaning)]
 
 
 def _bodies(manuscript: Manuscript, sources: Sources, operation: Row) -> Iterator[list[str]]:
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
-        yield [BODY.in_(manuscript.language), code(media), *_content(manuscript, sources, content)]
+        yield [said("operations.body", manuscript.language), code(media), *_content(manuscript, sources, content)]
 
 
 def _said(manuscript: Manuscript, sources: Sources, what: str, text: str) -> str:
@@ -84,13 +78,13 @@ def _answers(manuscript: Manuscript, sources: Sources, operation: Row) -> Iterat
         kind = lines(kind for kind, _ in kinds)
         name = lines((status, *(code(name) for name in media)))
         meaning = _said(manuscript, sources, "answers", answer["description"])
-        yield [ANSWER.in_(language), name, kind, plain(meaning)]
+        yield [said("operations.answer", language), name, kind, plain(meaning)]
     if problems:
         yield [
-            PROBLEMS.in_(language),
+            said("operations.problems", language),
             code("application/problem+json"),
             class_link("Problem"),
-            COMMA.in_(language).join(problems),
+            said("document.comma", language).join(problems),
         ]
 
 
@@ -100,7 +94,7 @@ def _content(manuscript: Manuscript, sources: Sources, content: Row) -> tuple[st
     if "x-item-schema" in content:
         event = content["x-item-schema"]["properties"]
         name = event["data"]["contentSchema"]["$ref"].rpartition("/")[2]
-        return EVENT.in_(language).format(code(event["event"]["const"]), class_link(name)), ""
+        return said("operations.event", language).format(code(event["event"]["const"]), class_link(name)), ""
     schema = content.get("schema", {})  # binary forms have none
     if "$ref" in schema or "anyOf" in schema:
         return type_text(language, schema), ""

@@ -2,20 +2,7 @@
 
 from document.markdown import code, link
 from document.sources import Row, Sources
-from document.words import COMMA, Language, Words
-
-MANY = Words("列表：", "list of ")
-BOUNDS = {
-    "minimum": Words("不小于 {}", "at least {}"),
-    "maximum": Words("不大于 {}", "at most {}"),
-    "minItems": Words("不少于 {} 项", "at least {} items"),
-    "maxItems": Words("不多于 {} 项", "at most {} items"),
-    "maxLength": Words("不多于 {} 个字符", "at most {} characters"),
-    "maxProperties": Words("不多于 {} 个成员", "at most {} members"),
-    "pattern": Words("符合模式 {}", "of the pattern {}"),
-    "propertyNames": Words("成员名符合模式 {}", "names of the pattern {}"),
-    "default": Words("缺省为 {}", "default {}"),
-}
+from document.words import Language, phrases, said
 
 
 def class_link(name: str) -> str:
@@ -37,7 +24,7 @@ def type_text(language: Language, member: Row) -> str:
     if "$ref" in member:
         return class_link(str(member["$ref"]).rpartition("/")[2])
     if member.get("type") == "array":
-        return f"{MANY.in_(language)}{type_text(language, member['items'])}"
+        return f"{said('schema.many', language)}{type_text(language, member['items'])}"
     if "anyOf" in member:
         return " / ".join(type_text(language, each) for each in member["anyOf"])
     return code(member["type"])
@@ -46,8 +33,8 @@ def type_text(language: Language, member: Row) -> str:
 def bounds_text(language: Language, definition: Row) -> str:
     """Bounds of a definition, member or parameter."""
     told = []
-    for name, words in BOUNDS.items():
+    for name, words in phrases("schema.bounds", language).items():
         if name in definition:
             bound = definition[name]["pattern"] if name == "propertyNames" else definition[name]
-            told.append(words.in_(language).format(code(bound)))
-    return COMMA.in_(language).join(told)
+            told.append(words.format(code(bound)))
+    return said("document.comma", language).join(told)

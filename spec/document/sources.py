@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from document import measure_formulas
-from document.words import MODEL, Language
+from document.words import Language, phrases
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,7 +90,7 @@ class Sources:
     @cached_property
     def model(self) -> Mapping[str, Row]:
         """The information model by its parts, a file each."""
-        return {part: self._yaml(f"model/{part}.yaml") for part in MODEL}
+        return {part: self._yaml(f"model/{part}.yaml") for part in phrases("terms.model", "en")}
 
     @cached_property
     def chinese_model(self) -> Mapping[str, Row]:

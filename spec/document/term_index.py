@@ -11,7 +11,7 @@ from document import clauses
 from document.manuscript import Manuscript, number_of
 from document.markdown import link
 from document.sources import Sources
-from document.words import INDEX
+from document.words import said
 
 FORMS = ("terms", "abbreviations")
 """Forms of the clauses that define what is listed."""
@@ -42,7 +42,7 @@ def write(manuscript: Manuscript, sources: Sources) -> None:
     entries = sorted(_entries(manuscript, sources))
     if not entries:
         return
-    manuscript.heading(1, INDEX.in_(manuscript.language), "term-index")
+    manuscript.heading(1, said("document.index", manuscript.language), "term-index")
     for letter, group in groupby(entries, key=lambda entry: entry.order[0][0].upper()):
         manuscript.add(_styled("Index Letter", f"**{letter}**"))
         manuscript.add(*(_styled("Index Entry", f"{entry.text}{LEADER}{entry.place}") for entry in group))

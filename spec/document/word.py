@@ -45,23 +45,23 @@ _MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 def front(sources: Sources, language: Language, contents_: str) -> str:
     """Block of the cover and the contents."""
-    told = words.COMPLETED.in_(language).format(date=sources.date, version=sources.version)
+    told = words.said("document.completed", language).format(date=sources.date, version=sources.version)
     lines = (
-        ("CoverSmall", words.ICS.in_(language)),
-        ("CoverSmall", words.CCS.in_(language)),
-        ("CoverLevel", words.LEVEL.in_(language)),
+        ("CoverSmall", words.said("document.ics", language)),
+        ("CoverSmall", words.said("document.ccs", language)),
+        ("CoverLevel", words.said("document.level", language)),
         ("CoverNumber", words.NUMBER),
-        ("CoverReplaces", words.REPLACES.in_(language)),
-        ("CoverTitle", words.TITLE.in_(language)),
-        ("CoverSubtitle", words.TITLE.in_("en" if language == "zh" else "zh")),
-        ("CoverSubtitle", words.STAGE.in_(language)),
+        ("CoverReplaces", words.said("document.replaces", language)),
+        ("CoverTitle", words.said("document.title", language)),
+        ("CoverSubtitle", words.said("document.title", "en" if language == "zh" else "zh")),
+        ("CoverSubtitle", words.said("document.stage", language)),
         ("CoverNote", told),
-        ("CoverNote", words.PATENTS.in_(language)),
-        ("CoverDates", f"{words.PUBLISHED.in_(language)}\t{words.IN_FORCE.in_(language)}"),
-        ("CoverIssuer", words.ISSUER.in_(language)),
+        ("CoverNote", words.said("document.patents", language)),
+        ("CoverDates", f"{words.said('document.published', language)}\t{words.said('document.in_force', language)}"),
+        ("CoverIssuer", words.said("document.issuer", language)),
     )
     cover = "".join(_paragraph(style, text) for style, text in lines)
-    titled = _paragraph("ContentsTitle", words.CONTENTS.in_(language))
+    titled = _paragraph("ContentsTitle", words.said("document.contents", language))
     return raw("openxml", f"{cover}{_section(_PORTRAIT, bare=True)}{titled}{contents_}")
 
 
@@ -72,7 +72,7 @@ def contents(language: Language, headings: Sequence[Heading]) -> str:
     rows = []
     for place, heading in enumerate(shown):
         annex = heading.kind == "annex" and heading.level == 1
-        number = f"{words.ANNEX.in_(language)} {heading.number}" if annex else heading.number
+        number = f"{words.said('document.annex', language)} {heading.number}" if annex else heading.number
         text = escape(f"{number}\u3000{_unmarked(heading.title)}".strip("\u3000"))
         begin = ""
         if place == 0:
@@ -272,7 +272,7 @@ def _unmarked(title_: str) -> str:
 
 def _numbering(language: Language) -> str:
     """Two lists of levels: 1, 1.1, 1.1.1 for clauses; Annex A, A.1, A.1.1 for annexes."""
-    word = words.ANNEX.in_(language)
+    word = words.said("document.annex", language)
 
     def levels(prefix: str, first: str, form: str) -> Iterator[str]:
         for level in range(_DEEPEST):

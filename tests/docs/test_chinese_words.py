@@ -14,7 +14,7 @@ from lint.keywords import REFUSED
 from lint.terms import VARIANTS
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("docs/zh", "docs/hooks", "spec/document", "training/kuayu_training/demand/handbook")
+FOLDERS = ("docs/zh", "docs/hooks", "spec/document", "training/kuayu_training/demand/handbook_text")
 FILES = ("docs/changelog-zh.yaml", "docs/decisions/zh.yaml", "mkdocs.yml")
 WORDS = (REFUSED["zh"], *map(re.compile, VARIANTS["zh"]))
 ASIDE = re.compile(r"“[^”\n]*”|`[^`\n]*`|块设备")

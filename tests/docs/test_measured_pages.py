@@ -156,7 +156,7 @@ def test_sections_without_figures_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.usefixtures("hooks")
 def test_titles_and_columns_of_checks_are_known_in_chinese(profile: str) -> None:
-    from pages.judged_words import chinese  # type: ignore[import-not-found]
+    from pages.translations import chinese  # type: ignore[import-not-found]
 
     said = [
         text

@@ -16,7 +16,7 @@ import yaml
 from kuayu_schemas import registers
 
 ROOT = Path(__file__).parents[2]
-CAPTURES = ROOT / "docs/hooks/pages/captures-zh.yaml"
+CAPTURES = ROOT / "docs/hooks/text/captures_zh.yaml"
 TEXTS = ("what", "version", "committed", "licence", "left_out", "cross_check")
 A_WORD = re.compile(r"(?<!\S)[a-z]{2,}(?=[\s,;.]|$)")
 NO_TEXT = re.compile(r"<code>.*?</code>|`[^`]*`|&#\d+;|<[^>]*>|\([^)]*\)|[\w.*-]*[_/][\w./*-]*")
@@ -86,7 +86,7 @@ def test_pages_that_stay_english_say_so_in_chinese() -> None:
 
 @pytest.mark.parametrize("folder", ["perception", "forecast/speed"])
 def test_every_name_of_a_figure_is_there_in_chinese(folder: str) -> None:
-    from pages.figure_names import figure_name  # type: ignore[import-not-found]
+    from pages.translations import figure_name  # type: ignore[import-not-found]
 
     place = ROOT / "docs/results" / folder
     runs = sorted(place.glob("*.json")) or [place.with_suffix(".json")]
@@ -97,13 +97,13 @@ def test_every_name_of_a_figure_is_there_in_chinese(folder: str) -> None:
 
 
 def test_every_state_and_reason_of_the_recogniser_is_there_in_chinese() -> None:
-    from pages.figure_names import REASONS as SAID
-    from pages.figure_names import STATES as NAMED
-    from pages.figure_names import figure_name
+    from pages.text import vocabulary  # type: ignore[import-not-found]
+    from pages.translations import figure_name
 
     from kuayu.perception.recognition.values import REASONS, STATES
 
-    assert (set(SAID), set(NAMED)) == (set(REASONS), set(STATES))
+    said, named = vocabulary("figures").lists["reasons"], vocabulary("judged_measured").lists["states"]
+    assert (set(said), set(named)) == (set(REASONS), set(STATES))
     assert figure_name("zh", "busy: accelerators work as usual") == "忙碌：加速器正常工作"
 
 
@@ -128,7 +128,7 @@ def test_all_that_tables_say_of_themselves_is_there_in_chinese() -> None:
     runs = json.loads((ROOT / "docs/results/index/probe_sets.json").read_text("utf-8"))
     said = {runs["method"], *(each["title"] for each in runs["tables"])}
     said |= {load(name, None).source for name in (chinese.TABLE, *(case.table for case in worked.CASES))}
-    told = yaml.safe_load((ROOT / "docs/hooks/pages/tables-zh.yaml").read_text("utf-8"))
+    told = yaml.safe_load((ROOT / "docs/hooks/text/tables_zh.yaml").read_text("utf-8"))
     assert told.keys() == said
     for english, text in told.items():
         assert SENTENCE.findall(NO_TEXT.sub(" · ", text)) == []
@@ -138,12 +138,12 @@ def test_all_that_tables_say_of_themselves_is_there_in_chinese() -> None:
 
 
 def test_the_source_of_every_requirement_is_said_in_chinese() -> None:
-    from pages.source_words import requirement_source  # type: ignore[import-not-found]
+    from pages.translations import source_text  # type: ignore[import-not-found]
 
     sources = {row.source for row in registers.requirements().requirements}
-    assert [source for source in sources if not CHINESE.search(requirement_source("zh", source))] == []
-    assert requirement_source("zh", "this standard (RFC 9457, RFC 6901)") == "本标准（RFC 9457, RFC 6901）"
-    assert requirement_source("en", "this standard") == "this standard"
+    assert [source for source in sources if not CHINESE.search(source_text("zh", source))] == []
+    assert source_text("zh", "this standard (RFC 9457, RFC 6901)") == "本标准（RFC 9457, RFC 6901）"
+    assert source_text("en", "this standard") == "this standard"
 
 
 def test_english_pages_say_what_the_register_says() -> None:
@@ -185,7 +185,7 @@ def test_what_reports_say_stands_in_chinese_on_the_chinese_page_of_results() -> 
 def test_what_every_check_does_is_said_in_chinese_with_the_same_requirements() -> None:
     from pages.requirements import checks, purpose  # type: ignore[import-not-found]
 
-    chinese = yaml.safe_load((ROOT / "docs/hooks/pages/checks-zh.yaml").read_text("utf-8"))
+    chinese = yaml.safe_load((ROOT / "docs/hooks/text/checks_zh.yaml").read_text("utf-8"))
     assert chinese.keys() == checks().keys()
     for name, check in checks().items():
         told = purpose("zh", check)

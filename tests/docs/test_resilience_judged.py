@@ -39,7 +39,7 @@ def test_full_runs_decide_on_all_requirements_and_say_what_they_found() -> None:
 
 @pytest.mark.usefixtures("hooks")
 def test_every_word_of_the_report_is_known_in_chinese() -> None:
-    from pages.judged_words import chinese  # type: ignore[import-not-found]
+    from pages.translations import chinese  # type: ignore[import-not-found]
 
     left = [
         f"{result.requirement}: {text}"
@@ -47,7 +47,7 @@ def test_every_word_of_the_report_is_known_in_chinese() -> None:
         for text in dict.fromkeys(words_of(result))
         if re.search("[a-z]{3}", NAMES.sub("", chinese(text, "RES")))
     ]
-    place = "docs/hooks/pages/judged_phrases_resilience.py or judged_patterns_resilience.py"
+    place = "docs/hooks/text/judged_resilience_zh.yaml"
     assert not left, f"say in {place} what these are in Chinese:\n" + "\n".join(left)
 
 

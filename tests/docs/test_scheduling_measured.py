@@ -28,7 +28,7 @@ GAINS = frozenset(CHECK.requirements)
 
 NAMES = re.compile(r"Gbit/s|Holm|HTTP|Kendall|Philly|Student|（[a-z-]+）")
 """What stays as it is in Chinese: units, people, protocols, traces, and identifiers in brackets."""
-PLACE_FOR_WORDS = "docs/hooks/pages/judged_phrases_scheduling.py or judged_patterns_scheduling.py"
+PLACE_FOR_WORDS = "docs/hooks/text/judged_scheduling_zh.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def words_of(result: RequirementResult) -> Iterator[str]:
 
 def unknown(results: list[RequirementResult]) -> list[str]:
     """Words that the Chinese page would print in English, with the requirement that says them."""
-    from pages.judged_words import chinese
+    from pages.translations import chinese
 
     said = [(result.requirement, text) for result in results for text in words_of(result)]
     return [

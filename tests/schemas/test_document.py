@@ -18,7 +18,7 @@ from document.manuscript import Heading, Manuscript
 from document.markdown import number, plain, prose
 from document.meanings import Described, Meanings, in_english
 from document.sources import ROOT, Sources
-from document.words import LANGUAGES, MODEL, Language
+from document.words import LANGUAGES, Language, phrases
 from lint.keywords import REFUSED
 from lint.terms import VARIANTS
 
@@ -424,7 +424,7 @@ def test_every_operation_is_summed_up_in_chinese() -> None:
     assert all(text in document("zh").markdown for text in sources().summaries.values())
 
 
-@pytest.mark.parametrize("part", MODEL)
+@pytest.mark.parametrize("part", phrases("terms.model", "en"))
 def test_everything_that_the_model_describes_is_described_in_chinese(part: str) -> None:
     """Classes, members, values, types and rules: none is missing, and none is left of what is no longer there."""
     english = dict(leaves(in_english(sources().model[part])))
@@ -437,7 +437,7 @@ def test_everything_that_the_model_describes_is_described_in_chinese(part: str) 
 
 
 def test_every_part_of_the_model_that_is_said_in_chinese_is_one() -> None:
-    assert sources().chinese_model.keys() - MODEL.keys() == set()
+    assert sources().chinese_model.keys() - phrases("terms.model", "en").keys() == set()
 
 
 def test_words_that_the_text_refuses_describe_nothing_of_the_model() -> None:

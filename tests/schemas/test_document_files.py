@@ -16,7 +16,7 @@ import pytest
 
 from document.assembling import Assembled, assemble
 from document.sources import ROOT, Sources
-from document.words import IN_FORCE, ISSUER, LEVEL, NUMBER, PUBLISHED, REPLACES, TITLE
+from document.words import NUMBER, phrases
 
 ENVIRONMENT = Path("build/standard/venv")
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -89,10 +89,11 @@ def test_the_docx_has_a_cover_contents_and_formulas(made: tuple[Path, str]) -> N
     document = part(made[0], "word/document.xml")
     paragraphs = list(document.iter(f"{WORD}p"))
     cover = {style(each): text(each) for each in paragraphs if style(each).startswith("Cover")}
-    assert cover["CoverTitle"] == TITLE.zh
+    assert cover["CoverTitle"] == phrases("document.title", "zh")
     left_open = [cover[f"Cover{name}"] for name in ("Level", "Number", "Replaces", "Dates", "Issuer")]
-    assert left_open[:2] == [LEVEL.zh, NUMBER]
-    assert left_open[2:] == [REPLACES.zh, f"{PUBLISHED.zh}{IN_FORCE.zh}", ISSUER.zh]
+    said = phrases("document", "zh")
+    assert left_open[:2] == [said["level"], NUMBER]
+    assert left_open[2:] == [said["replaces"], f"{said['published']}{said['in_force']}", said["issuer"]]
     fields = [field.text or "" for field in document.iter(f"{WORD}instrText")]
     assert [field for field in fields if " TOC " in field] == [r' TOC \o "1-2" \h \z \u ']
     displayed, within = (re.findall(form, assembled(made[0]).markdown) for form in (DISPLAYED, WITHIN))

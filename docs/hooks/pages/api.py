@@ -10,40 +10,27 @@ from typing import Any
 
 import yaml
 
-from kuayu_conformance.rendering.words import Language, Words, named
+from kuayu_conformance.rendering.words import Language
 from kuayu_schemas import registers
 
 from .made import Made
 from .markdown import code, heading, link, page, plain, table
 from .model import class_link, named_type, type_words
 from .problems import problem_link
-from .schemas import MANY, REQUIRED, bounds_words
-from .stability import STABILITY, mark_badge
-from .terms import TAGS
+from .schemas import bounds_words
+from .stability import mark_badge, stability_word
+from .text import phrases, term, terms
 
-INTRODUCTION = Words(
-    "Version {version} of the interface, all under <code>/v1</code>, as an OpenAPI 3.1 document: {file}. It is part of "
-    "the installation too, as <code>kuayu_schemas/published/openapi.json</code>. Where tokens are asked for, each "
-    "request carries <code>Authorization: Bearer TOKEN</code>.",
-    "接口 {version} 版，均位于 <code>/v1</code> 之下。OpenAPI 3.1 文档：{file}，亦随安装提供"
-    "（<code>kuayu_schemas/published/openapi.json</code>）。服务要求令牌时，每个请求附 "
-    "<code>Authorization: Bearer TOKEN</code>。",
-)
+NAME = "api"
+UP = {"en": "", "zh": "../../reference/"}
+"""From a page of the language to the folder of the document, beside ``..``."""
+
 FILE = '<a href="../{up}openapi.json" download>openapi.json</a>'
 FOLDER, SECTION = "reference/api", "API"
 NAMES = {"index": "compute-index"}
 """What pages are named where a tag has the name of the first page of a folder."""
 OPENAPI = "reference/openapi.json"
 """Where the published document is, below the folder of the site."""
-UP = {"en": "", "zh": "../../reference/"}
-"""From a page of the language to the folder of the document, beside ``..``."""
-OVERVIEW = {"en": ("Operation", "What it does", "Stability"), "zh": ("操作", "作用", "稳定性")}
-PARAMETERS = {"en": ("Parameter", "In", "Type", "Meaning"), "zh": ("参数", "位置", "类型", "含义")}
-ANSWERS = {"en": ("Status", "Body", "When"), "zh": ("状态码", "内容", "情形")}
-STOP = {"en": ".", "zh": "。"}
-COLON = {"en": ": ", "zh": "："}
-BODY = Words("Body: {}", "请求体：{}")
-PLACES = {"query": Words("query", "查询参数"), "path": Words("path", "路径参数"), "header": Words("header", "头部")}
 INTERFACE = Path(__file__).parents[3] / "spec/document/interface-zh.yaml"
 """What the document says of operations, parameters and answers, in Chinese."""
 SUMMARIES = Path(__file__).parents[3] / "spec/document/summaries-zh.yaml"
@@ -57,10 +44,11 @@ Operation = Mapping[str, Any]
 
 def pages(language: Language) -> Iterator[Made]:
     """A list of all operations, and a page of the operations of each tag."""
+    say = phrases(NAME, language)
     document = _document()
     rows = []
     for tag, operations in _by_tag(document).items():
-        name, path = named(TAGS, tag).in_(language), f"{FOLDER}/{NAMES.get(tag, tag)}.md"
+        name, path = term(language, "tags", tag), f"{FOLDER}/{NAMES.get(tag, tag)}.md"
         blocks = [_operation(language, *signed) for signed in operations]
         yield Made(path, page(f"# {name}", *blocks), SECTION)
         rows.append((f"**{link(name, f'/{path}')}**", "", ""))
@@ -68,10 +56,10 @@ def pages(language: Language) -> Iterator[Made]:
             place = link(_signature(method, address), f"/{path}#{operation['operationId']}")
             mark = mark_badge(language, "operations", f"{method} {address}")
             rows.append((place, plain(_summary(language, method, address, operation)), mark))
-    title = {"en": "# API", "zh": "# 接口"}[language]
+    title = f"# {say['title']}"
     file = FILE.format(up=UP[language])
-    introduction = INTRODUCTION.in_(language).format(version=document["info"]["version"], file=file)
-    overview = table(OVERVIEW[language], rows)
+    introduction = say["introduction"].format(version=document["info"]["version"], file=file)
+    overview = table(say["overview"], rows)
     yield Made(f"{FOLDER}/index.md", page(title, introduction, overview))
 
 
@@ -92,7 +80,7 @@ def _document() -> Mapping[str, Any]:
 
 
 def _by_tag(document: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Operation]]]:
-    found: dict[str, list[tuple[str, str, Operation]]] = {tag: [] for tag in TAGS}
+    found: dict[str, list[tuple[str, str, Operation]]] = {tag: [] for tag in terms("en")["tags"]}
     for path, item in document["paths"].items():
         for method, operation in item.items():
             found.setdefault(operation["tags"][0], []).append((method.upper(), path, operation))
@@ -126,31 +114,34 @@ def _summary(language: Language, method: str, path: str, operation: Operation) -
 
 
 def _operation(language: Language, method: str, path: str, operation: Operation) -> str:
+    say = phrases(NAME, language)
     parameters = [_parameter(language, row) for row in operation.get("parameters", ())]
     answers = [_answer(language, status, answer) for status, answer in operation["responses"].items()]
     return page(
         heading(2, _signature(method, path), operation["operationId"]),
-        f"**{plain(_summary(language, method, path, operation))}{STOP[language]}** "
+        f"**{plain(_summary(language, method, path, operation))}{say['stop']}** "
         f"{plain(_said(language, 'operations', operation.get('description', '')))}",
-        f"{STABILITY.in_(language)}{COLON[language]}{mark_badge(language, 'operations', f'{method} {path}')}",
-        table(PARAMETERS[language], parameters) if parameters else "",
+        f"{stability_word(language)}{say['colon']}{mark_badge(language, 'operations', f'{method} {path}')}",
+        table(say["parameters"], parameters) if parameters else "",
         _body(language, operation),
-        table(ANSWERS[language], answers),
+        table(say["answers"], answers),
     )
 
 
 def _parameter(language: Language, row: Mapping[str, Any]) -> tuple[str, ...]:
+    say, of_model = phrases(NAME, language), phrases("schemas", language)
     of_type = named_type(row["schema"])
-    kind = [type_words(of_type, MANY.in_(language)), bounds_words(language, of_type)]
-    kind += [f"**{REQUIRED.in_(language)}**"] if row.get("required") else []
+    kind = [type_words(of_type, of_model["many"]), bounds_words(language, of_type)]
+    kind += [f"**{of_model['required']}**"] if row.get("required") else []
     meaning = plain(_said(language, "parameters", row.get("description", "")))
-    return code(row["name"]), PLACES[row["in"]].in_(language), "<br>".join(filter(None, kind)), meaning
+    return code(row["name"]), say["places"][row["in"]], "<br>".join(filter(None, kind)), meaning
 
 
 def _body(language: Language, operation: Operation) -> str:
+    say = phrases(NAME, language)
     content = operation.get("requestBody", {}).get("content", {})
     shown = [f"{code(name)}, {_content(language, media)}" for name, media in content.items()]
-    return BODY.in_(language).format(", ".join(shown)) if shown else ""
+    return say["body"].format(", ".join(shown)) if shown else ""
 
 
 def _content(language: Language, media: Mapping[str, Any]) -> str:

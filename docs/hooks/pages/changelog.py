@@ -14,10 +14,11 @@ from typing import Any
 
 import yaml
 
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language
 
 from .made import Made
 from .markdown import page
+from .text import phrases
 
 FILE = "docs/changelog-zh.yaml"
 PLACES = (
@@ -26,10 +27,7 @@ PLACES = (
     (r"spec/text/(?:en|zh)/([^)]+)", r"/standard/\1"),
 )
 """Where files of the repository stand on the site."""
-TITLE = Words("# Changes", "# 变更记录")
-CONDENSED = "本页逐条对应英文变更记录，部分条目较英文简略；两者不一致时以英文为准。"
-HEADINGS = {"Added": "新增", "Changed": "变更", "Deprecated": "弃用", "Removed": "移除", "Fixed": "修正"}
-UNRELEASED = {"[Unreleased]": "[未发布]"}
+NAME = "changelog"
 OPENING_WORDS = 8
 
 _BLOCK = re.compile(r"\n(?=- |#)|\n\n")
@@ -39,8 +37,10 @@ _LABEL = re.compile(r"^\*[^*]+\*\s+")
 def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page of it."""
     text = (root / "CHANGELOG.md").read_text("utf-8").removeprefix("# Changelog\n")
-    blocks = [CONDENSED, *_chinese(text, rows(root))] if language == "zh" else [text.strip()]
-    shown = page(TITLE.in_(language), *blocks)
+    blocks = (
+        [phrases(NAME, language)["condensed_zh"], *_chinese(text, rows(root))] if language == "zh" else [text.strip()]
+    )
+    shown = page(f"# {phrases(NAME, language)['title']}", *blocks)
     for file, place in PLACES:
         shown = re.sub(rf"\]\({file}\)", f"]({place})", shown)
     yield Made("changelog.md", shown)
@@ -103,7 +103,7 @@ def _chinese(text: str, chinese: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _heading(block: str) -> str:
     marks, _, name = block.partition(" ")
-    return f"{marks} {HEADINGS.get(name) or UNRELEASED.get(name, name)}"
+    return f"{marks} {phrases(NAME, 'zh')['headings_zh'].get(name, name)}"
 
 
 def _blocks(text: str) -> Iterator[str]:

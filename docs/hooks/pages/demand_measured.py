@@ -5,111 +5,89 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.rendering.figures import count
 from kuayu_conformance.rendering.words import Language
 
-from . import demand_measured_words as words
 from .judged import sections
 from .made import Made
-from .markdown import code, page, percent, plain, table
+from .markdown import code, page, percent, plain
+from .text import phrases, text
 
+NAME = "demand_measured"
 FOLDER = "docs/results/demand"
-PLACE = FOLDER.removeprefix("docs/")
+
+LEFT_OUT_KINDS = {"dense": "dense, structure stated", "guessed": "dense, structure guessed", "moe": "moe"}
+"""Kinds of sources that are left out as those of the first table."""
+LEFT_OUT_WAYS = ("none", "others", "nested", "own 1", "own 3")
+SAVED_NAMES = ("devices", "cores", "memory", "out_of_memory", "slow_down", "told", "covered")
 
 Figures = Mapping[str, Any]
 """An object of the file, which is written where it is measured: figures by name."""
+Rows = Iterator[Sequence[str]]
 
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page, with a section for each committed run."""
-    folder = root / FOLDER
-    blocks: list[str] = []
-    if (folder / "law.json").is_file():
-        blocks += _law(language, json.loads((folder / "law.json").read_text("utf-8")))
-    if (folder / "inner.json").is_file():
-        blocks += _inner(language, json.loads((folder / "inner.json").read_text("utf-8")))
-    if (folder / "outer.json").is_file():
-        blocks += _outer(language, json.loads((folder / "outer.json").read_text("utf-8")))
-    if (folder / "sizing.json").is_file():
-        blocks += _sizing(language, json.loads((folder / "sizing.json").read_text("utf-8")))
-    blocks += sections(language, root, "DEM")
-    title = f"# {words.TITLE.in_(language)}"
-    yield Made("results-demand.md", page(title, words.INTRODUCTION.in_(language), words.KNOWN.in_(language), *blocks))
-
-
-def _law(language: Language, law: Figures) -> Iterator[str]:
-    rows = law["rows"]
-    yield f"## {words.LAW.in_(language)}"
-    yield words.LAW_ABOUT.in_(language).format(
-        command=code(words.LAW_COMMAND), used=rows["used"], timed=rows["timed"], left=sum(rows["left out"].values())
+    say = phrases(NAME, language)
+    law, inner, outer, sizing = (_committed(root, name) for name in ("law", "inner", "outer", "sizing"))
+    blocks = text(
+        NAME,
+        language,
+        law=law,
+        **(_law(say, law) if law else {}),
+        inner=inner and {**inner, **_left_out(say, inner)},
+        looks=[{**look, **_left_out(say, look)} for look in outer or ()],
+        sizing=sizing,
+        **(_sizing(sizing) if sizing else {}),
     )
-    yield table(words.ERROR_COLUMNS[language], _errors(language, law))
-    yield table(words.WAY_COLUMNS[language], _ways(language, law["time"]))
-    calculon = law["calculon"]
-    yield words.CALCULON.in_(language).format(
-        ours=percent(calculon["ours"], 1), theirs=percent(calculon["mean"], 1), runs=calculon["runs"]
-    )
-    yield _folded(
-        words.BY_SOURCE.in_(language).format(len(law["sources"])),
-        table(words.SOURCE_COLUMNS[language], _sources(language, law["sources"])),
-    )
-    yield f"### {words.ORDER.in_(language)}"
-    mine, theirs = law["ranking"], law["ranking of the yardstick"]
-    yield words.ORDER_ABOUT.in_(language).format(**{name.replace(" ", "_"): mine[name] for name in words.GROUPS})
-    yield table(words.ORDER_COLUMNS[language], _order(language, mine, theirs))
-    yield f"### {words.MEMORY.in_(language)}"
-    yield table(words.MEMORY_COLUMNS[language], _memory(language, law["memory"]))
+    yield Made("results-demand.md", page(blocks, *sections(language, root, "DEM")))
 
 
-def _inner(language: Language, inner: Figures) -> Iterator[str]:
-    """Whole sources left out in turn, and constants chosen without them."""
-    yield f"## {words.INNER.in_(language)}"
-    yield words.INNER_ABOUT.in_(language).format(command=code(words.INNER_COMMAND), seed=inner["seed"])
-    yield from _left_out(language, inner)
-    memory = inner["memory"]
-    yield words.INNER_MEMORY.in_(language).format(percent(memory["over runs"], 1), memory["runs"])
+def _committed(root: Path, name: str) -> Any:
+    file = root / FOLDER / f"{name}.json"
+    return json.loads(file.read_text("utf-8")) if file.is_file() else None
 
 
-def _outer(language: Language, looks: Sequence[Figures]) -> Iterator[str]:
-    """Each look at sources that were entered after the law was made."""
-    yield f"## {words.OUTER.in_(language)}"
-    for look in looks:
-        yield words.OUTER_ABOUT.in_(language).format(
-            command=code(look["command"]), date=look["date"], seed=look["seed"], runs=look["runs"]
-        )
-        yield from _left_out(language, look)
+def _law(say: Figures, law: Figures) -> Mapping[str, Sequence[Sequence[str]]]:
+    """Rows of the tables about the law, by the template's names."""
+    return {
+        "errors": list(_errors(say, law)),
+        "ways": [
+            (say["ways"][way], *(percent(kinds[kind]["mean"], 1) for kind in say["kinds"]))
+            for way, kinds in law["time"].items()
+        ],
+        "sources": list(_sources(say, law["sources"])),
+        "order": list(_order(say, law["ranking"], law["ranking of the yardstick"])),
+        "memory": list(_memory(say, law["memory"])),
+    }
 
 
-def _left_out(language: Language, figures: Figures) -> Iterator[str]:
-    """Means over runs and over sources, and errors source by source."""
-    yield table(words.LEFT_OUT_MEANS[language], _means(language, figures["means"]))
+def _left_out(say: Figures, figures: Figures) -> Mapping[str, Sequence[Sequence[str]]]:
+    """Means over runs and over sources, and errors source by source, of whole sources left out in turn."""
     rows = [
         (
             code(row["source"]),
-            words.KINDS[words.LEFT_OUT_KINDS[row["kind"]]].in_(language),
+            say["kinds"][LEFT_OUT_KINDS[row["kind"]]],
             str(row["runs"]),
-            *(percent(row[way], 1) if way in row else "–" for way in words.LEFT_OUT_WAYS),
+            *(percent(row[way], 1) if way in row else "–" for way in LEFT_OUT_WAYS),
             percent(row["scatter"], 1) if row["runs"] > 1 else "–",
         )
         for row in figures["sources"]
     ]
-    title = words.BY_SOURCE.in_(language).format(len(rows))
-    yield _folded(title, table(words.LEFT_OUT_COLUMNS[language], rows))
+    return {"means": list(_means(say, figures["means"])), "sources": rows}
 
 
-def _means(language: Language, means: Figures) -> Iterator[Sequence[str]]:
+def _means(say: Figures, means: Figures) -> Rows:
     for kind, row in means.items():
         for over in ("over runs", "over sources"):
             count_of = row["runs" if over == "over runs" else "sources"]
-            name = words.KINDS[words.LEFT_OUT_KINDS[kind]].in_(language)
             ways = (percent(row[way][over], 1) if way in row else "–" for way in ("none", "others", "nested"))
-            yield name, words.OVER[over].in_(language).format(count_of), *ways
+            yield say["kinds"][LEFT_OUT_KINDS[kind]], say["over"][over].format(count_of), *ways
 
 
-def _errors(language: Language, law: Figures) -> Iterator[Sequence[str]]:
+def _errors(say: Figures, law: Figures) -> Rows:
     for kind, each in law["time"]["source"].items():
         yield (
-            words.KINDS[kind].in_(language),
+            say["kinds"][kind],
             str(each["runs"]),
             f"**{percent(each['mean'], 1)}**",
             *(percent(each[name], 1) for name in ("median", "p90", "within")),
@@ -118,16 +96,12 @@ def _errors(language: Language, law: Figures) -> Iterator[Sequence[str]]:
         )
 
 
-def _ways(language: Language, ways: Figures) -> Iterator[Sequence[str]]:
-    for way, kinds in ways.items():
-        yield words.WAYS[way].in_(language), *(percent(kinds[kind]["mean"], 1) for kind in words.KINDS)
-
-
-def _sources(language: Language, sources: Sequence[Figures]) -> Iterator[Sequence[str]]:
+def _sources(say: Figures, sources: Sequence[Figures]) -> Rows:
     for each in sources:
+        kind = "moe" if each["kind"] == "moe" else f"dense, structure {each['structure']}"
         yield (
             code(each["source"]),
-            words.KINDS[_kind(each)].in_(language),
+            say["kinds"][kind],
             str(each["runs"]),
             *(percent(each[name], 1) for name in ("mean", "median")),
             percent(each["bias"], 1, "+"),
@@ -135,47 +109,33 @@ def _sources(language: Language, sources: Sequence[Figures]) -> Iterator[Sequenc
         )
 
 
-def _kind(source: Figures) -> str:
-    return "moe" if source["kind"] == "moe" else f"dense, structure {source['structure']}"
+def _order(say: Figures, mine: Figures, theirs: Figures) -> Rows:
+    yield say["tau"], *(f"{each['tau']:.2f}" for each in (mine, theirs))
+    yield say["right"], *(percent(each["right"]) for each in (mine, theirs))
+    yield say["regret"], *(percent(each["regret"]) for each in (mine, theirs))
 
 
-def _order(language: Language, mine: Figures, theirs: Figures) -> Iterator[Sequence[str]]:
-    yield words.TAU.in_(language), *(f"{each['tau']:.2f}" for each in (mine, theirs))
-    yield words.RIGHT.in_(language), *(percent(each["right"]) for each in (mine, theirs))
-    yield words.REGRET.in_(language), *(percent(each["regret"]) for each in (mine, theirs))
+def _memory(say: Figures, memory: Figures) -> Rows:
+    of = say["of"].format
+    yield say["memory_error"], percent(memory["mean"], 1), str(memory["reported"])
+    yield say["memory_bias"], percent(memory["bias"], 1, "+"), str(memory["reported"])
+    yield say["foreseen"], of(memory["foreseen"], memory["failures"]), str(memory["failures"])
+    yield say["admitted"], of(memory["admitted"], memory["fits"]), str(memory["fits"])
 
 
-def _memory(language: Language, memory: Figures) -> Iterator[Sequence[str]]:
-    of = words.OF.in_(language)
-    yield words.MEMORY_ERROR.in_(language), percent(memory["mean"], 1), str(memory["reported"])
-    yield words.MEMORY_BIAS.in_(language), percent(memory["bias"], 1, "+"), str(memory["reported"])
-    yield words.FORESEEN.in_(language), of.format(memory["foreseen"], memory["failures"]), str(memory["failures"])
-    yield words.ADMITTED.in_(language), of.format(memory["admitted"], memory["fits"]), str(memory["fits"])
-
-
-def _sizing(language: Language, sizing: Figures) -> Iterator[str]:
+def _sizing(sizing: Figures) -> Mapping[str, Sequence[Sequence[str]]]:
+    """Rows of the tables about right-sizing, by the template's names."""
     kinds = sizing["predictions"]
-    yield f"## {words.SIZING.in_(language)}"
-    yield words.SIZING_ABOUT.in_(language).format(
-        command=code(words.SIZING_COMMAND),
-        seeds=kinds[0]["seeds"],
-        last=kinds[0]["seeds"] - 1,
-        records=count(kinds[0]["records"]),
-    )
-    yield table(words.DURATION_COLUMNS[language], _durations(kinds))
-    yield words.CIRCULAR.in_(language)
-    yield f"### {words.IMPORTANCE.in_(language)}"
-    yield words.IMPORTANCE_ABOUT.in_(language)
-    yield table(
-        words.IMPORTANCE_COLUMNS[language],
-        ((plain(each["kind"]), *(_within(figure, 3) for figure in each["importance"].values())) for each in kinds),
-    )
-    yield f"### {words.SAVED.in_(language)}"
-    yield words.SAVED_ABOUT.in_(language)
-    yield table(words.SAVED_COLUMNS[language], _saved(sizing["savings"]))
+    return {
+        "durations": list(_durations(kinds)),
+        "importance": [
+            (plain(each["kind"]), *(_within(figure, 3) for figure in each["importance"].values())) for each in kinds
+        ],
+        "saved": list(_saved(sizing["savings"])),
+    }
 
 
-def _durations(kinds: Sequence[Figures]) -> Iterator[Sequence[str]]:
+def _durations(kinds: Sequence[Figures]) -> Rows:
     for each in kinds:
         told = each["published"]
         paper = [f"{mae:.2f} / {percent(wmape)}" for mae, wmape in (told[:2], told[2:])] if told else ["–", "–"]
@@ -183,9 +143,9 @@ def _durations(kinds: Sequence[Figures]) -> Iterator[Sequence[str]]:
         yield plain(each["kind"]), *mine, _percent(each["forest over xgboost"], "+"), *paper
 
 
-def _saved(rows: Sequence[Figures]) -> Iterator[Sequence[str]]:
+def _saved(rows: Sequence[Figures]) -> Rows:
     for row in rows:
-        figures = [_within([100 * each for each in row[name]], 1) for name in words.SAVED_NAMES]
+        figures = [_within([100 * each for each in row[name]], 1) for name in SAVED_NAMES]
         yield plain(row["mix"]), f"{row['over']:.2f}", *figures
 
 
@@ -195,7 +155,3 @@ def _within(figure: Sequence[float], digits: int) -> str:
 
 def _percent(figure: Sequence[float], sign: str = "") -> str:
     return f"{100 * figure[0]:{sign}.1f}\u202f±\u202f{100 * figure[1]:.1f}\u202f%"
-
-
-def _folded(title: str, inside: str) -> str:
-    return f'<details markdown="1">\n<summary>{title}</summary>\n\n{inside}\n</details>'

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from kuayu_conformance.rendering.words import MODALS, Language, Words, named
+from kuayu_conformance.rendering.words import MODALS, Language
 from kuayu_schemas import registers
 from kuayu_schemas.models import Level, Modal, Threshold
 
@@ -27,50 +27,17 @@ from .made import Made
 from .markdown import badge, heading, link, page, plain, table
 from .requirements import requirement_link, threshold_words
 from .standard import TITLE as CLAUSE_TITLE
-from .terms import LEVELS
+from .text import phrases, term
+
+NAME = "differences"
 
 Row = Mapping[str, Any]
 
 FILE = "standard/differences.md"
-TITLE = Words("What differs between versions", "版本之间的差异")
-LEAD = Words(
-    "Each version of the standard is compared with the next one, requirement by requirement, by the rules of "
-    "[Versioning and stability](/versioning.md); the [changelog](/changelog.md) says what changed beside requirements.",
-    "按[版本与稳定性](/versioning.md)的规则，逐项比较标准相邻版本的要求；要求之外的变化见[变更记录](/changelog.md)。",
-)
-DRAFT = Words("the draft as it stands", "当前草案")
-FROM_TO, VERSION = Words("From {old} to {new}", "自 {old} 版至{new}"), Words("{}", " {} 版")
-UNPUBLISHED = Words(" (not published yet)", "（尚未发布）")
-NOTHING = Words("No requirement differs.", "没有要求存在差异。")
-MEANWHILE = Words(
-    "Until {name} is published, the set that is kept of it follows the draft. Breaking changes that were made to it "
-    "meanwhile:",
-    "{name} 发布之前，其要求集合随草案更新。其间的不兼容变化：",
-)
-VERSIONS = Words("Versions", "版本")
-REQUIREMENT, WEIGHT, DIFFERENCE = Words("Requirement", "要求"), Words("Weight", "类别"), Words("What differs", "差异")
-WITHDRAWN = Words("Withdrawn requirements", "已撤销的要求")
-WEIGHTS = {
-    "breaking": Words("breaking", "不兼容"),
-    "additive": Words("additive", "增补"),
-    "editorial": Words("editorial", "编辑性"),
-}
+WEIGHTS = ("breaking", "additive", "editorial")
+"""What a difference weighs, the heaviest first."""
 COLOURS = {"breaking": "fail", "additive": "pass", "editorial": "not-applicable"}
 """Classes of the style sheet."""
-RULES = {
-    "requirement-withdrawn": Words("withdrawn", "已撤销"),
-    "requirement-added": Words("new", "新增"),
-    "keyword-changed": Words("another keyword", "能愿动词改变"),
-    "threshold-changed": Words("another threshold", "阈值改变"),
-    "level-changed": Words("another level", "级别改变"),
-    "profile-changed": Words("another profile", "专规改变"),
-    "feature-changed": Words("another feature", "特性改变"),
-    "method-revised": Words("measured in another way since {since}", "自 {since} 起测量方法修改"),
-    "method-reworded": Words("the method is worded otherwise", "测量方法的措辞改变"),
-    "method-translated": Words("a translation of the method was mended", "测量方法的译文有所订正"),
-    "figure-in-text-changed": Words("other numbers in the sentence", "条文中的数值改变"),
-    "text-changed": Words("the sentence in other words", "条文改换措辞"),
-}
 MEMBERS = {
     "keyword-changed": "modal",
     "threshold-changed": "threshold",
@@ -81,9 +48,6 @@ MEMBERS = {
     "text-changed": "text",
 }
 """Member of a requirement that a rule compares, so that what was and what is can be shown."""
-ELSEWHERE = Words(" (in Chinese)", "（英文）")
-"""Where a sentence differs in the other language alone."""
-NONE, COLON, INSTEAD = Words("none", "无"), Words(": ", "："), Words("; instead: {names}", "；替代项：{names}")
 
 
 @dataclass(frozen=True)
@@ -106,15 +70,16 @@ class Step:
 
     def weight(self, identifier: str) -> str:
         """The heaviest weight of what differs of a requirement."""
-        return min((str(change.severity) for change in self.changes[identifier]), key=list(WEIGHTS).index)
+        return min((str(change.severity) for change in self.changes[identifier]), key=WEIGHTS.index)
 
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page of it."""
+    say = phrases(NAME, language)
     register = yaml.load((root / "spec/requirements.yaml").read_text("utf-8"), yaml.CSafeLoader)
     steps = list(_steps(language, root, register))
     counts = table(
-        (VERSIONS.in_(language), *(badge(COLOURS[weight], words.in_(language)) for weight, words in WEIGHTS.items())),
+        (say["versions"], *(badge(COLOURS[weight], said) for weight, said in say["weights"].items())),
         [(link(step.title, f"#{step.anchor}"), *_counts(step)) for step in steps],
     )
     blocks = [
@@ -123,7 +88,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         for block in (heading(2, step.title, step.anchor), *_tables(language, root, register, step))
     ]
     blocks += _meanwhile(language, root, register)
-    yield Made(FILE, page(f"# {TITLE.in_(language)}", LEAD.in_(language), counts, *blocks), "Standard")
+    yield Made(FILE, page(f"# {say['title']}", say["lead"], counts, *blocks), "Standard")
 
 
 def releases(root: Path) -> list[str]:
@@ -134,17 +99,18 @@ def releases(root: Path) -> list[str]:
 
 def _steps(language: Language, root: Path, register: Row) -> Iterator[Step]:
     """From each version to the next, and from the last one to the draft."""
+    say = phrases(NAME, language)
     frozen = [(name, _of_changes("releases").read_frozen(name, root)["requirements"]) for name in releases(root)]
-    versions = [*frozen, (DRAFT.in_(language), _of_changes("releases").kept(register))]
+    versions = [*frozen, (say["draft"], _of_changes("releases").kept(register))]
     for (old, before), (new, after) in pairwise(versions):
         changes: dict[str, list[Any]] = {}
         later = {"requirements": after, "withdrawn": register["withdrawn"]}
         for change in _of_changes("requirements").of_requirements({"requirements": before}, later):
             changes.setdefault(change.place.split()[-1], []).append(change)
-        is_draft = new == DRAFT.in_(language)
-        title = FROM_TO.in_(language).format(old=old, new=new if is_draft else VERSION.in_(language).format(new))
+        is_draft = new == say["draft"]
+        title = say["from_to"].format(old=old, new=new if is_draft else say["version"].format(new))
         if not is_draft and not _is_published(new):
-            title += UNPUBLISHED.in_(language)
+            title += say["unpublished"]
         yield Step(title, f"from-{old}", changes, {row["id"]: row for row in before}, {row["id"]: row for row in after})
 
 
@@ -162,22 +128,25 @@ def _counts(step: Step) -> Iterator[str]:
 
 def _tables(language: Language, root: Path, register: Row, step: Step) -> Iterator[str]:
     """A table for each clause."""
+    say = phrases(NAME, language)
     if not step.changes:
-        yield NOTHING.in_(language)
-    heads = tuple(words.in_(language) for words in (REQUIREMENT, WEIGHT, DIFFERENCE))
+        yield say["nothing"]
+    heads = (say["requirement"], say["weight"], say["difference"])
     for title, rows in _by_clause(language, root, register, step):
         yield f"### {title}"
         yield table(heads, [_cells(language, step, row) for row in rows])
 
 
 def _cells(language: Language, step: Step, row: Row) -> tuple[str, str, str]:
+    say = phrases(NAME, language)
     weight = step.weight(row["id"])
-    shown = badge(COLOURS[weight], WEIGHTS[weight].in_(language))
+    shown = badge(COLOURS[weight], say["weights"][weight])
     return _titled(language, row), shown, "<br>".join(_lines(language, step, row))
 
 
 def _by_clause(language: Language, root: Path, register: Row, step: Step) -> Iterator[tuple[str, list[Row]]]:
     """Rows of the register of which something differs, under the titles of their clauses."""
+    say = phrases(NAME, language)
     clauses: dict[str, list[Row]] = {}
     for row in register["requirements"]:
         if row["id"] in step.changes:
@@ -188,53 +157,57 @@ def _by_clause(language: Language, root: Path, register: Row, step: Step) -> Ite
         yield link(title[1] if title else clause, f"/standard/{clause}.md"), clauses[clause]
     withdrawn = [row for row in register["withdrawn"] if row["id"] in step.changes]
     if withdrawn:
-        yield WITHDRAWN.in_(language), withdrawn
+        yield say["withdrawn"], withdrawn
 
 
 def _lines(language: Language, step: Step, row: Row) -> Iterator[str]:
     """What differs of a requirement, a line for each rule that finds something."""
+    say = phrases(NAME, language)
     before, after = step.before.get(row["id"], {}), step.after.get(row["id"], {})
     for rule in dict.fromkeys(change.rule for change in step.changes[row["id"]]):
         words = _rule(language, rule, row, after)
         if rule in MEMBERS:
             old, new = (_shown(language, MEMBERS[rule], version) for version in (before, after))
-            both = f"{COLON.in_(language)}<del>{old}</del> <ins>{new}</ins>"
-            words += both if old != new else ELSEWHERE.in_(language)
+            both = f"{say['colon']}<del>{old}</del> <ins>{new}</ins>"
+            words += both if old != new else say["elsewhere"]
         yield words
 
 
 def _rule(language: Language, rule: str, row: Row, after: Row) -> str:
     """What a rule finds: with the day since which a method is revised, and what took the place of what is withdrawn."""
-    words = RULES[rule].in_(language).format(since=plain(after.get("revised", "")[:10]))
+    say = phrases(NAME, language)
+    words: str = say["rules"][rule].format(since=plain(after.get("revised", "")[:10]))
     if rule == "requirement-withdrawn" and row.get("replaced_by"):
-        words += INSTEAD.in_(language).format(names=", ".join(map(requirement_link, row["replaced_by"])))
+        words += say["instead"].format(names=", ".join(map(requirement_link, row["replaced_by"])))
     return words
 
 
 def _shown(language: Language, member: str, version: Row) -> str:
     """A member of a requirement as people read it."""
+    say = phrases(NAME, language)
     value = version.get(f"text_{language}" if member == "text" else member)
     match member:
         case _ if value is None:
-            return NONE.in_(language)
+            return str(say["none"])
         case "threshold":
             return threshold_words(language, Threshold.model_validate(value))
         case "modal":
             return MODALS[Modal(value)].in_(language)
         case "level":
-            return named(LEVELS, Level(value)).in_(language)
+            return term(language, "levels", Level(value))
     return plain(value)
 
 
 def _meanwhile(language: Language, root: Path, register: Row) -> Iterator[str]:
     """Breaking changes that were made to the set of a version before it was published."""
+    say = phrases(NAME, language)
     rows = {row["id"]: row for row in (*register["requirements"], *register["withdrawn"])}
     for name in filter(lambda name: not _is_published(name), releases(root)):
         called = _of_changes("releases").called(name, root)
         if called:
-            yield MEANWHILE.in_(language).format(name=name)
+            yield say["meanwhile"].format(name=name)
             yield table(
-                (REQUIREMENT.in_(language), DIFFERENCE.in_(language)),
+                (say["requirement"], say["difference"]),
                 [
                     (
                         _titled(language, rows[identifier]),

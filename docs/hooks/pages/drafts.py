@@ -5,24 +5,21 @@ The site is built without them too; then nothing of it leads to them.
 
 from pathlib import Path
 
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language
 
 from .markdown import link
+from .text import phrases
+
+NAME = "drafts"
 
 FOLDER = "build/standard"
+NAMES = ("kuayu-en", "kuayu-zh", "kuayu-drafting-report-zh")
 PLACE = "downloads"
 """Folder of the site."""
 MARK = "<!-- downloads -->"
 """Stands in a page written by hand where links to the documents go."""
 
 KINDS = ("pdf", "docx")
-NAMES = {
-    "kuayu-en": Words("The draft in English", "标准草案（英文）"),
-    "kuayu-zh": Words("The draft in Chinese", "标准草案（中文）"),
-    "kuayu-drafting-report-zh": Words("The drafting report, in Chinese", "编制说明（中文）"),
-}
-DOWNLOAD = Words("To download: {}.", "下载：{}。")
-BETWEEN = {"en": "; ", "zh": "；"}
 
 
 def files(root: Path) -> dict[str, Path]:
@@ -33,10 +30,11 @@ def files(root: Path) -> dict[str, Path]:
 
 def links(language: Language, root: Path) -> str:
     """A line of links to them, as Markdown; "" where there are none."""
+    say = phrases(NAME, language)
     there = files(root)
     parts = []
-    for name, title in NAMES.items():
+    for name, title in say["names"].items():
         kinds = [link(kind.upper(), f"/{PLACE}/{name}.{kind}") for kind in KINDS if f"{PLACE}/{name}.{kind}" in there]
         if kinds:
-            parts.append(f"{title.in_(language)} {', '.join(kinds)}")
-    return DOWNLOAD.in_(language).format(BETWEEN[language].join(parts)) if parts else ""
+            parts.append(f"{title} {', '.join(kinds)}")
+    return say["download"].format(say["between"].join(parts)) if parts else ""

@@ -12,34 +12,24 @@ from kuayu_conformance.rendering.chart import figure_unit, sentence
 from kuayu_conformance.rendering.figures import count
 from kuayu_conformance.rendering.plot import Series, plots
 from kuayu_conformance.rendering.view import Cell, Entry, Table, view_of
-from kuayu_conformance.rendering.words import Language, Words, visible
+from kuayu_conformance.rendering.words import Language, visible
 from kuayu_schemas import registers
 from kuayu_schemas.models import Evidence, ReportPlot, RequirementResult
 
-from .judged_words import translated
 from .markdown import code, heading, link, page, plain, quote, table
 from .requirements import state_badge
 from .results import aim_cell, folded_parts, run_facts
 from .runs import Run, runs, standing
+from .text import phrases
+from .translations import translated
 
-TITLE = Words("What the suite found", "测试套件的结果")
-ABOUT = Words(
-    "Made by {command}; here is what it judged of this profile, in the [report](/{report}) is everything. Tables are "
-    "printed beside the verdicts and not judged.",
-    "命令：{command}。以下为其对本专规的判定，完整内容见[测试报告](/{report})。各表随判定一并给出，不作判定。",
-)
-COLUMNS = {"en": ("Requirement", "Title", "Verdict", "n"), "zh": ("要求", "名称", "判定", "n")}
-ESTIMATOR = Words("**Estimator:** {}", "**估计方法：**{}")
+NAME = "judged"
+
 
 FEW = 14
 """Rows of a table beyond which it is folded."""
-ROWS = Words("{title} ({rows} rows)", "{title}（{rows} 行）")
-FOUND = Words("**{found}** found{bound}. Aim: {aim}", "估计值 **{found}**{bound}。目标：{aim}")
-BOUND = Words(", the bound {}", "，置信界 {}")
 UNMET = re.compile(r"(\d+) of \d+ expectations were not met")
 """Reason of a verdict that follows from claims and not from the figure; their evidence comes first."""
-NOT_MET = Words("**Not met:** {expected}. Found: {found}", "**未满足：**{expected}。结果：{found}")
-LINKS = Words("links", "连线")
 ONE_LANGUAGE = """{% macro both(en, zh) %}{{ zh if language == "zh" else en }}{% endmacro %}
 {% macro say(words) %}{{ words.in_(language) }}{% endmacro %}
 """
@@ -55,6 +45,7 @@ def sections(language: Language, root: Path, profile: str) -> Iterator[str]:
 
 
 def _sections(language: Language, root: Path, run: Run, profile: str) -> Iterator[str]:
+    say = phrases(NAME, language)
     report = run.report
     decides = {name for name, row in standing(root).items() if row.run is run}
     judged = [
@@ -62,10 +53,10 @@ def _sections(language: Language, root: Path, run: Run, profile: str) -> Iterato
         for entry in view_of(translated(report, language), registers.requirements()).entries
         if entry.result and entry.profile == profile and entry.id in decides
     ]
-    yield heading(2, TITLE.in_(language), f"run-{run.name}")
-    yield ABOUT.in_(language).format(command=code(run.command), report=run.file)
+    yield heading(2, say["title"], f"run-{run.name}")
+    yield say["about"].format(command=code(run.command), report=run.file)
     yield run_facts(language, report)
-    yield table(COLUMNS[language], (_row(language, entry, result) for entry, result in judged))
+    yield table(say["columns"], (_row(language, entry, result) for entry, result in judged))
     for entry, result in judged:
         if result.estimate is not None or result.tables or result.plots or _unmet(result):
             yield _figure(language, entry, result)
@@ -82,6 +73,7 @@ def _row(language: Language, entry: Entry, result: RequirementResult) -> tuple[s
 
 
 def _figure(language: Language, entry: Entry, result: RequirementResult) -> str:
+    say = phrases(NAME, language)
     blocks = [heading(3, f"{entry.id} · {plain(entry.title.in_(language))}", entry.id)]
     if entry.chart:
         found = f"**{plain(entry.chart.rows[0].text)}** {plain(sentence(result, entry.chart).in_(language))}"
@@ -89,11 +81,10 @@ def _figure(language: Language, entry: Entry, result: RequirementResult) -> str:
     else:
         blocks.append(_without_threshold(language, entry, result))
     blocks += [
-        quote(NOT_MET.in_(language).format(expected=plain(each.expected), found=plain(each.found)))
-        for each in _unmet(result)
+        quote(say["not_met"].format(expected=plain(each.expected), found=plain(each.found))) for each in _unmet(result)
     ]
     if result.estimator:
-        blocks.append(ESTIMATOR.in_(language).format(plain(result.estimator)))
+        blocks.append(say["estimator"].format(plain(result.estimator)))
     blocks.append(folded_parts(language, result))
     blocks.append(drawn(language, result.plots, entry.id))
     blocks += [_table(language, each) for each in entry.tables]
@@ -108,11 +99,12 @@ def _unmet(result: RequirementResult) -> Sequence[Evidence]:
 
 def _without_threshold(language: Language, entry: Entry, result: RequirementResult) -> str:
     """What is said of a figure that nothing is required of, or of tables without a figure."""
+    say = phrases(NAME, language)
     if result.estimate is None:
         return state_badge(language, entry)
     unit = figure_unit(result)
-    bound = "" if result.bound is None else BOUND.in_(language).format(plain(unit.text(result.bound)))
-    found = FOUND.in_(language).format(
+    bound = "" if result.bound is None else say["bound"].format(plain(unit.text(result.bound)))
+    found = say["found"].format(
         found=plain(unit.text(result.estimate)), bound=bound, aim=aim_cell(language, result, unit).replace("<br>", " ")
     )
     return f"{state_badge(language, entry)} {found}"
@@ -120,10 +112,11 @@ def _without_threshold(language: Language, entry: Entry, result: RequirementResu
 
 def _table(language: Language, shown: Table) -> str:
     """A table beneath its title, folded where it is long."""
+    say = phrases(NAME, language)
     rows = table([plain(cell.text) for cell in shown.head], ([_cell(cell) for cell in row] for row in shown.rows))
     if len(shown.rows) <= FEW:
         return page(f"**{plain(shown.title)}**", rows)
-    title = ROWS.in_(language).format(title=plain(shown.title), rows=len(shown.rows))
+    title = say["rows"].format(title=plain(shown.title), rows=len(shown.rows))
     return f'<details markdown="1">\n<summary>{title}</summary>\n\n{rows}\n</details>'
 
 
@@ -145,7 +138,8 @@ def drawn(language: Language, drawings: Sequence[ReportPlot] | None, owner: str)
 
 def _named(language: Language, series: Series) -> Series:
     """A series; the name by which a graph knows its lines is said in a language only when they are drawn."""
-    return replace(series, label=LINKS.in_(language)) if series.label == LINKS.en else series
+    say = phrases(NAME, language)
+    return replace(series, label=say["links"]) if series.label == phrases(NAME, "en")["links"] else series
 
 
 @cache

@@ -9,7 +9,6 @@ from typing import Any
 
 from kuayu import index
 from kuayu_conformance.corpora import Table, load
-from kuayu_conformance.rendering.words import Words
 from kuayu_schemas.models import ComputeIndex, IndexRequest, ProbePlanRequest
 
 REVISION = {"epoch": "worked-page", "number": 0}
@@ -24,7 +23,6 @@ class Case:
     table: str
     new: str
     reference: str
-    title: Words
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kuayu_conformance.rendering.words import Language
 from kuayu_schemas import schema
 
 from .markdown import code, link
-from .terms import MODEL
+from .text import phrases
 
 KINDS = ("classes", "enums", "types")
 ROOT = Path(__file__).parents[3]
@@ -38,8 +38,8 @@ class Part:
 
 @cache
 def parts() -> tuple[Part, ...]:
-    """The parts of the model in the order of :data:`.terms.MODEL`."""
-    return tuple(_read(name) for name in MODEL)
+    """The parts of the model in the order of ``docs/hooks/text/schemas.yaml``."""
+    return tuple(_read(name) for name in phrases("schemas", "en")["names"])
 
 
 def published() -> Mapping[str, Definition]:
@@ -119,7 +119,11 @@ def _place(name: str) -> str:
 @cache
 def _classes() -> Mapping[str, Definition]:
     """All classes of the model, those that are not published too."""
-    return {each: row for name in MODEL for each, row in _source(name).get("classes", {}).items()}
+    return {
+        each: row
+        for name in phrases("schemas", "en")["names"]
+        for each, row in _source(name).get("classes", {}).items()
+    }
 
 
 @cache

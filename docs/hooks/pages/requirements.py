@@ -7,14 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.figures import unit_of
 from kuayu_conformance.rendering.view import Entry, View, view_of
-from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language, Words, named
+from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language
 from kuayu_conformance.run.plan import check_of, claimable
 from kuayu_schemas import registers
 from kuayu_schemas.models import Requirement, Threshold
@@ -22,50 +20,12 @@ from kuayu_schemas.models import Requirement, Threshold
 from . import runs
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, prose, quote, table
-from .source_words import requirement_source
-from .stability import STABILITY, mark_badge
+from .stability import mark_badge, stability_word
 from .standard import clause_link
-from .terms import LEVELS
+from .text import phrases, term, vocabulary
+from .translations import source_text
 
-CHINESE = Path(__file__).with_name("checks-zh.yaml")
-"""What each check does, in Chinese, by its name."""
-
-INTRODUCTION = Words(
-    "Every normative sentence of the standard, once. An identifier is permanent. Of {total} requirements {checked} "
-    "have a check; the others say why not. Verdicts are those last found for the reference, by {report}.",
-    "标准的每条规范性条文各列一次，标识永久不变。共 {total} 项要求，其中 {checked} 项有检验，其余说明原因。"
-    "判定为参考实现最近一次的结果，依据{report}。",
-)
-WITHDRAWN = Words("Withdrawn", "已撤销")
-WITHDRAWN_TEXT = Words(
-    "These identifiers are not used again. Reports from before keep their verdicts.",
-    "下列编号不再使用，先前报告中的判定保留。",
-)
-WITHDRAWN_COLUMNS = {
-    "en": ("Requirement", "Title", "First version without it", "Replaced by", "Because"),
-    "zh": ("要求", "名称", "首个不含该要求的版本", "替代项", "原因"),
-}
-REPEAT = Words("Make it again", "重新运行")
-SEED = Words("seed {}", "种子 {}")
-CHECKS_TITLE = Words("From a check to its requirements", "由检验查要求")
-CHECKS_TEXT = Words(
-    "The checks of the suite, and what each of them judges. <code>kuayu conformance explain ID</code> prints a "
-    "requirement on the terminal.",
-    "测试套件的各项检验及其所判定的要求。<code>kuayu conformance explain ID</code> 在终端打印一项要求。",
-)
-COLUMNS = {
-    "en": ("Requirement", "Title", "Force", "Level", "Check", "Reference"),
-    "zh": ("要求", "名称", "效力", "级别", "检验", "参考实现"),
-}
-FORCE, LEVEL, FEATURE = Words("Force", "效力"), Words("Level", "级别"), Words("Only with feature", "仅限特性")
-FEATURES = Words("Features: {}", "特性：{}")
-PARTS = Words("Of the sub-profiles", "所属子专规")
-REQUIRED, AIM = Words("Required", "要求值"), Words("Aim", "目标值")
-AIM_NOTE = Words("printed, never judged", "仅列出，不作判定")
-METHOD, SOURCE = Words("How it is measured", "测量方法"), Words("Source", "来源")
-CLAUSE = Words("Stated in", "所在条款")
-CHECK, WHY_NOT = Words("Check", "检验"), Words("No check, because", "尚无检验的原因")
-FOUND = Words("Found for the reference", "参考实现的判定")
+NAME = "requirements"
 
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
@@ -88,9 +48,10 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
 
 def _features(language: Language, profile: str) -> str:
     """The features of a profile with their marks; nothing where it has none."""
+    say = phrases(NAME, language)
     features = next((row.features for row in registers.requirements().profiles if row.profile == profile), ())
     shown = [f"{code(name)} {mark_badge(language, 'features', name)}" for name in features]
-    return FEATURES.in_(language).format(", ".join(shown)) if shown else ""
+    return say["features"].format(", ".join(shown)) if shown else ""
 
 
 def requirement_link(identifier: str) -> str:
@@ -110,27 +71,28 @@ def threshold_words(language: Language, threshold: Threshold) -> str:
 
 
 def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | None) -> str:
+    say = phrases(NAME, language)
     chinese = language == "zh"
-    aim = f"{threshold_words(language, row.aim)} ({AIM_NOTE.in_(language)})" if row.aim else ""
+    aim = f"{threshold_words(language, row.aim)} ({say['aim_note']})" if row.aim else ""
     because = row.unchecked_because_zh if chinese else row.unchecked_because_en
     rows = [
-        (FORCE.in_(language), MODALS[row.modal].in_(language)),
-        (LEVEL.in_(language), named(LEVELS, row.level).in_(language)),
-        (STABILITY.in_(language), mark_badge(language, "requirements", row.id)),
-        (FEATURE.in_(language), code(row.feature) if row.feature else ""),
-        (PARTS.in_(language), ", ".join(code(name) for name in sorted(claimable(row)) if "/" in name)),
-        (REQUIRED.in_(language), threshold_words(language, row.threshold) if row.threshold else ""),
-        (AIM.in_(language), aim),
-        (METHOD.in_(language), prose(row.method_zh if chinese else row.method_en)),
-        (CLAUSE.in_(language), link(row.clause, clause_link(row.clause, row.id))),
-        (SOURCE.in_(language), plain(requirement_source(language, row.source))),
+        (say["force"], MODALS[row.modal].in_(language)),
+        (say["level"], term(language, "levels", row.level)),
+        (stability_word(language), mark_badge(language, "requirements", row.id)),
+        (say["feature"], code(row.feature) if row.feature else ""),
+        (say["parts"], ", ".join(code(name) for name in sorted(claimable(row)) if "/" in name)),
+        (say["required"], threshold_words(language, row.threshold) if row.threshold else ""),
+        (say["aim"], aim),
+        (say["method"], prose(row.method_zh if chinese else row.method_en)),
+        (say["clause"], link(row.clause, clause_link(row.clause, row.id))),
+        (say["source"], plain(source_text(language, row.source))),
         (
-            CHECK.in_(language),
+            say["check"],
             f"{_source(row)}<br>{plain(purpose(language, checks()[check_of(row)]))}" if row.check else "",
         ),
-        (WHY_NOT.in_(language), prose(because or "")),
-        (FOUND.in_(language), _found(language, entry, last) if last else ""),
-        (REPEAT.in_(language), code(_again(last, row.id)) if last else ""),
+        (say["why_not"], prose(because or "")),
+        (say["found"], _found(language, entry, last) if last else ""),
+        (say["repeat"], code(_again(last, row.id)) if last else ""),
     ]
     title = f"{row.id} · {plain(row.title_zh if chinese else row.title_en)}"
     return page(heading(2, title, row.id), quote(prose(row.text_zh if chinese else row.text_en)), facts(rows))
@@ -138,6 +100,7 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
 
 def _found(language: Language, entry: Entry, last: runs.Row) -> str:
     """The verdict with its figure, and by which run."""
+    say = phrases(NAME, language)
     result = last.result
     said = [f"{link(state_badge(language, entry), f'/results.md#{entry.id}')}"]
     if result.estimate is not None:
@@ -145,10 +108,10 @@ def _found(language: Language, entry: Entry, last: runs.Row) -> str:
         said.append(plain(unit.text(result.estimate, apart_from=apart)))
         if result.bound is not None:
             said.append(f"({plain(unit.text(result.bound, apart_from=apart))})")
-    seed = SEED.in_(language).format(plain(last.run.seed))
+    seed = say["seed"].format(plain(last.run.seed))
     where = f"{last.run.date}, {last.run.report.run_level}, {seed}"
     if last.outdated:
-        said.append(runs.EARLIER.in_(language))
+        said.append(phrases(runs.NAME, language)["earlier"])
     return f"{' '.join(said)}<br>{link(where, f'/results.md#run-{last.run.name}')}"
 
 
@@ -168,7 +131,7 @@ def checks() -> Mapping[str, Check[Any] | RunCheck]:
 def purpose(language: Language, check: Check[Any] | RunCheck) -> str:
     """What a check does: as it says itself, else the first line of its module, or its Chinese by the check's name."""
     if language == "zh":
-        return _chinese()[check.name]
+        return vocabulary("checks").phrases[check.name]
     said = check.summary if isinstance(check, Check) else ""
     return said or (sys.modules[module_of(check)].__doc__ or "").strip().splitlines()[0]
 
@@ -178,28 +141,21 @@ def module_of(check: Check[Any] | RunCheck) -> str:
     return check.judge.__module__
 
 
-@cache
-def _chinese() -> Mapping[str, str]:
-    found: Mapping[str, str] = yaml.safe_load(CHINESE.read_text("utf-8"))
-    return found
-
-
 def _index(language: Language, view: View, made_of: str) -> str:
+    say = phrases(NAME, language)
     entries = [entry for entry in view.entries if entry.requirement]
     checked = sum(bool(entry.requirement and entry.requirement.check) for entry in entries)
-    introduction = INTRODUCTION.in_(language).format(
-        total=len(entries), checked=checked, report=link(made_of, "/results.md")
-    )
+    introduction = say["introduction"].format(total=len(entries), checked=checked, report=link(made_of, "/results.md"))
     blocks = []
     for group in view.groups:
         rows = (_row(language, entry, entry.requirement) for entry in group.entries if entry.requirement)
-        blocks += [f"## {group.profile} · {group.name.in_(language)}", table(COLUMNS[language], rows)]
-    title = {"en": "# Requirements and their checks", "zh": "# 要求与检验"}[language]
-    return page(title, introduction, *blocks, _withdrawn(language), _checks(language))
+        blocks += [f"## {group.profile} · {group.name.in_(language)}", table(say["columns"], rows)]
+    return page(f"# {say['title']}", introduction, *blocks, _withdrawn(language), _checks(language))
 
 
 def _withdrawn(language: Language) -> str:
     """Requirements that are no more, and what replaced them; nothing where there are none."""
+    say = phrases(NAME, language)
     rows = [
         (
             plain(row.id),
@@ -212,7 +168,7 @@ def _withdrawn(language: Language) -> str:
     ]
     if not rows:
         return ""
-    return page(f"## {WITHDRAWN.in_(language)}", WITHDRAWN_TEXT.in_(language), table(WITHDRAWN_COLUMNS[language], rows))
+    return page(f"## {say['withdrawn']}", say["withdrawn_text"], table(say["withdrawn_columns"], rows))
 
 
 def shared() -> Iterator[Made]:
@@ -236,14 +192,14 @@ def _row(language: Language, entry: Entry, row: Requirement) -> tuple[str, ...]:
         requirement_link(row.id),
         plain(row.title_zh if language == "zh" else row.title_en),
         MODALS[row.modal].in_(language),
-        named(LEVELS, row.level).in_(language),
+        term(language, "levels", row.level),
         check,
         state_badge(language, entry) if row.check else badge("untested", STATES["untested"].in_(language)),
     )
 
 
 def _checks(language: Language) -> str:
-    headings = {"en": ("Check", "What it does", "Requirements"), "zh": ("检验", "内容", "要求")}[language]
+    say = phrases(NAME, language)
 
     def links(identifiers: Iterable[str]) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
@@ -256,4 +212,4 @@ def _checks(language: Language) -> str:
         )
         for check in checks().values()
     ]
-    return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))
+    return page(f"## {say['checks_title']}", say["checks_text"], table(say["checks_columns"], rows))

@@ -8,16 +8,18 @@ from typing import Any
 from kuayu_conformance.rendering.figures import brief, count
 from kuayu_conformance.rendering.words import Language
 
-from . import resilience_detection_words as words
-from .markdown import code, percent, table
+from .markdown import percent
+from .text import phrases, text
 
+NAME = "resilience_detection"
 FILE = "detection.json"
 OURS = "kuayu"
 DEATHS = ("kill", "rack", "amid")
+JOBS = ("hang", "straggler")
 DIGITS = 3
 
 Figures = Mapping[str, Any]
-"""An object of the file, which is written where it is measured: figures by name."""
+"""An object of the file, which is written where it is measured: figures, or phrases, by name."""
 
 
 def detection(language: Language, folder: Path, place: str) -> Iterator[str]:
@@ -35,20 +37,22 @@ def detection(language: Language, folder: Path, place: str) -> Iterator[str]:
     scales = asked["scale"]
     command = f"python tests/benchmarks/heartbeats.py --scale {' '.join(scales)} --days {asked['days']:g}"
     command += f" --kills {asked['kills']} --seed {asked['seed']} --json docs/{place}/{FILE}"
-    yield f"## {words.TITLE.in_(language)}"
-    yield words.ABOUT.in_(language).format(command=code(command), file=f"{place}/{FILE}")
-    yield f"**{words.SCALES.in_(language)}**"
-    yield table(words.SCALE_COLUMNS[language], (tuple(_calm(scale, found[scale])) for scale in scales))
-    yield f"**{words.KINDS.in_(language)}**"
-    kinds = [row for scale in scales for row in _kinds(language, scale, found[scale]["faults"])]
-    jobs = [_kind(language, "", name, found["jobs"][name]) for name in ("hang", "straggler")]
-    yield table(words.KIND_COLUMNS[language], [*kinds, *jobs])
-    yield words.JOBS.in_(language).format(
-        days=brief(found["jobs"]["job-days without fault"], DIGITS),
-        **{name: brief(found["jobs"][name]["false bound"], 2) for name in ("hang", "straggler")},
+    say, jobs = phrases(NAME, language), found["jobs"]
+    yield text(
+        NAME,
+        language,
+        command=command,
+        file=f"{place}/{FILE}",
+        calm=[tuple(_calm(scale, found[scale])) for scale in scales],
+        kinds=[
+            *(row for scale in scales for row in _kinds(say, scale, found[scale]["faults"])),
+            *(_kind(say, "", name, jobs[name]) for name in JOBS),
+        ],
+        job_days=brief(jobs["job-days without fault"], DIGITS),
+        false_bounds={name: brief(jobs[name]["false bound"], 2) for name in JOBS},
+        scale=_scale(scales[0]),
+        others=list(_others(say, found[scales[0]])),
     )
-    yield f"**{words.OTHERS.in_(language)}** ({_scale(scales[0])})"
-    yield table(words.OTHER_COLUMNS[language], _others(language, found[scales[0]]))
 
 
 def _scale(told: str) -> str:
@@ -67,30 +71,30 @@ def _calm(scale: str, found: Figures) -> Iterator[str]:
     yield from (brief(cost[name] / 1e6, DIGITS) for name in ("bytes", "resident of all"))
 
 
-def _kinds(language: Language, scale: str, faults: Figures) -> Iterator[Sequence[str]]:
+def _kinds(say: Figures, scale: str, faults: Figures) -> Iterator[Sequence[str]]:
     kinds = faults[OURS]["kinds"]
     for name in DEATHS:
         if name in kinds:
-            yield _kind(language, _scale(scale), name, kinds[name])
-    yield _kind(language, _scale(scale), "partition", faults["partitions"])
+            yield _kind(say, _scale(scale), name, kinds[name])
+    yield _kind(say, _scale(scale), "partition", faults["partitions"])
 
 
-def _kind(language: Language, scale: str, name: str, found: Figures) -> Sequence[str]:
-    delays = (_delay(language, found.get(each, found.get(f"{each} s"))) for each in ("p50", "p99"))
+def _kind(say: Figures, scale: str, name: str, found: Figures) -> Sequence[str]:
+    delays = (_delay(say, found.get(each, found.get(f"{each} s"))) for each in ("p50", "p99"))
     shares = (percent(found[each], 2) for each in ("recall", "bound"))
-    return scale, words.KIND_NAMES[name].in_(language), count(found["n"]), *shares, *delays
+    return scale, say["kinds"][name], count(found["n"]), *shares, *delays
 
 
-def _delay(language: Language, told: Any) -> str:
-    return words.NEVER.in_(language) if told == "never" else brief(told, DIGITS)
+def _delay(say: Figures, told: Any) -> str:
+    return say["never"] if told == "never" else brief(told, DIGITS)
 
 
-def _others(language: Language, found: Figures) -> Iterator[Sequence[str]]:
+def _others(say: Figures, found: Figures) -> Iterator[Sequence[str]]:
     names = [name for name, each in found["calm"].items() if isinstance(each, dict) and "false alarms" in each]
     for name in names:
         faults = found["faults"][name]
-        dead = words.OF.in_(language).format(
+        dead = say["of"].format(
             count=count(faults["killed by partitions"]), nodes=count(found["faults"]["partitions"]["nodes"])
         )
         alarms = brief(found["calm"][name]["per node-day"], DIGITS)
-        yield words.DETECTORS[name].in_(language), alarms, _delay(language, faults["kinds"]["kill"]["p99"]), dead
+        yield say["detectors"][name], alarms, _delay(say, faults["kinds"]["kill"]["p99"]), dead

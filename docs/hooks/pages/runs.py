@@ -38,7 +38,7 @@ from kuayu_conformance.checks import CHECKS
 from kuayu_conformance.folder import REPORT, verify, verify_some
 from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering.figures import Unit
-from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Words
+from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language
 from kuayu_conformance.run.judgement import NOT_REACHED, exit_code
 from kuayu_conformance.run.plan import check_of, testable
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
@@ -46,7 +46,10 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Profile, RequirementResult, RunLevel, Summary, Verdict
 
 from . import verdict_stamps
+from .text import phrases
 from .verdict_stamps import WHOLE_RUN, JudgingCode
+
+NAME = "runs"
 
 ROOT = Path(__file__).parents[3]
 FOLDER = "docs/results/runs"
@@ -67,24 +70,8 @@ BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 PLACES: Mapping[str, Language] = {"README.md": "en", "docs/en/index.md": "en", "docs/zh/index.md": "zh"}
 """Files with lines of results, and their language."""
 
-COLUMNS = {
-    "en": ("Requirement", "Found", "Bound", "Required", "Verdict", "Run"),
-    "zh": ("要求", "估计值", "置信界", "要求值", "判定", "运行"),
-}
-HEADLINE = Words(
-    "The reference meets **{passed} of {judged}** requirements that were judged; {others}. By {runs}.",
-    "参考实现满足已判定的 {judged} 项要求中的 **{passed}** 项；{others}。依据 {runs}。",
-)
-COUNTED = Words("{count} {state}", "{state} {count} 项")
-NONE_ELSE = Words("no other verdict was given", "无其他判定")
-OUTDATED = Words("; {} verdicts are by an earlier method", "；其中 {} 项判定依据先前的方法")
-EARLIER = Words(" (earlier method)", "（先前的方法）")
-NEVER, NEVER_SHOWN = 3600.0, Words("never in over 1 %", "超过 1 % 始终未见")
+NEVER = 3600.0
 """Seconds that stand for what never came, in the 99th percentiles of delays."""
-RUNS = Words("{count} runs of {first} to {last}", "{first} 至 {last} 的 {count} 次运行")
-ONE_RUN = Words(
-    "one run of everything at level {level} on {date}, seed {seed}", "{date} 的一次全量运行（{level} 级，种子 {seed}）"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,45 +218,48 @@ def combined(root: Path = ROOT) -> ConformanceReport:
 
 def made_of(language: Language, root: Path = ROOT) -> str:
     """Of what runs the results are, in words: of those that decide something, as the drafting report counts them."""
+    say = phrases(NAME, language)
     every = deciding(root)
     if len(every) == 1:
         level = every[0].report.run_level
-        return ONE_RUN.in_(language).format(level=level, date=every[0].date, seed=every[0].seed)
+        return str(say["one_run"].format(level=level, date=every[0].date, seed=every[0].seed))
     dates = sorted(run.date for run in every)
-    return RUNS.in_(language).format(count=len(every), first=dates[0], last=dates[-1])
+    return str(say["runs"].format(count=len(every), first=dates[0], last=dates[-1]))
 
 
 def headline(language: Language, root: Path = ROOT) -> str:
     """How many requirements were met, and of what runs that is said."""
+    say = phrases(NAME, language)
     verdicts = [row.result.verdict for row in standing(root).values()]
     outdated = sum(row.outdated for row in standing(root).values())
     others = [
-        COUNTED.in_(language).format(count=verdicts.count(verdict), state=STATES[verdict].in_(language).lower())
+        say["counted"].format(count=verdicts.count(verdict), state=STATES[verdict].in_(language).lower())
         for verdict in Verdict
         if verdict is not Verdict.pass_ and verdict in verdicts
     ]
-    joined = {"en": ", ", "zh": "，"}[language].join(others) or NONE_ELSE.in_(language)
+    joined = say["comma"].join(others) or say["none_else"]
     passed = verdicts.count(Verdict.pass_)
-    joined += OUTDATED.in_(language).format(outdated) if outdated else ""
-    return HEADLINE.in_(language).format(
-        passed=passed, judged=len(verdicts), others=joined, runs=made_of(language, root)
-    )
+    joined += say["outdated"].format(outdated) if outdated else ""
+    made = made_of(language, root)
+    return str(say["headline"].format(passed=passed, judged=len(verdicts), others=joined, runs=made))
 
 
 def lines(language: Language, root: Path = ROOT) -> str:
     """The lines of README and of the home page, misses as misses, as Markdown."""
+    say = phrases(NAME, language)
     titles = {
         row.id: row.title_zh if language == "zh" else row.title_en for row in registers.requirements().requirements
     }
-    head = COLUMNS[language]
+    head = say["columns"]
     rows = [_line(language, f"{name} {titles[name]}", standing(root)[name]) for name in SHOWN if name in standing(root)]
     table = ["| " + " | ".join(cells) + " |" for cells in (head, ("---",) * len(head), *rows)]
     return "\n".join([headline(language, root), "", *table])
 
 
 def _line(language: Language, title: str, row: Row) -> tuple[str, ...]:
+    say = phrases(NAME, language)
     result = row.result
-    verdict = STATES[result.verdict].in_(language).lower() + (EARLIER.in_(language) if row.outdated else "")
+    verdict = STATES[result.verdict].in_(language).lower() + (say["earlier"] if row.outdated else "")
     shown = verdict if result.verdict is Verdict.pass_ else f"**{verdict}**"
     run = f"{row.run.date}, {row.run.report.run_level}"
     if result.threshold is None:
@@ -281,7 +271,7 @@ def _line(language: Language, title: str, row: Row) -> tuple[str, ...]:
         if figure is None:
             return "–"
         if limit.unit == "s" and figure == NEVER:
-            return NEVER_SHOWN.in_(language)
+            return str(say["never"])
         return unit.text(figure, apart_from=[limit.value])
 
     found, bound = said(result.estimate), said(result.bound)

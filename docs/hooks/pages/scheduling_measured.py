@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import ConformanceReport
 
-from . import scheduling_measured_words as words
 from .judged import sections
-from .judged_words import chinese
 from .made import Made
-from .markdown import page, percent, plain, table
+from .markdown import page, percent, plain
 from .runs import run_of
 from .scheduling_gains import (
     AGAINST,
@@ -31,7 +30,10 @@ from .scheduling_policies import policies
 from .scheduling_sensitivity import sensitivity
 from .scheduling_speed import speed
 from .scheduling_trained import trained
+from .text import phrases, text
+from .translations import chinese
 
+NAME = "scheduling_measured"
 FOLDER = "docs/results/scheduling"
 GAINS = "SCH-003"
 """A requirement for which windows are played beside baselines for long."""
@@ -46,38 +48,29 @@ CLOSE = 0.03
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page."""
-    blocks: list[str] = []
     gains = run_of(GAINS, root)
-    if gains:
-        blocks += _gains(language, gains.report)
-    else:
-        blocks.append(words.NOT_YET.in_(language))
+    blocks = [text(NAME, language, gains=gains, **(_gains(language, gains.report) if gains else {}))]
     blocks += policies(language, root / FOLDER, PLACE)
     blocks += sensitivity(language, root / FOLDER, PLACE)
     blocks += trained(language, root / FOLDER, PLACE)
     blocks += speed(language, root / FOLDER)
     blocks += sections(language, root, PROFILE)
-    title = f"# {words.TITLE.in_(language)}"
-    yield Made("results-scheduling.md", page(title, words.INTRODUCTION.in_(language), *blocks))
+    yield Made("results-scheduling.md", page(*blocks))
 
 
-def _gains(language: Language, report: ConformanceReport) -> Iterator[str]:
+def _gains(language: Language, report: ConformanceReport) -> dict[str, Any]:
     """What is compared with what, where plain policies come close or win, and where gains vanish."""
     reference = [gains for gains in at_reference(report) if SERVICE in gains.by]
     families, curves = list(by_family(report)), list(by_curve(report))
-    yield f"## {words.GAINS.in_(language)}"
-    yield words.COMPARED.in_(language)
-    yield f"**{words.PERIODS.in_(language)}**"
-    yield table(
-        [words.POLICY.in_(language), *(_where(language, gains) for gains in reference)], _periods(language, reference)
-    )
-    yield f"**{words.COSTS.in_(language)}**"
-    yield _costs(language, report)
-    yield f"### {words.CLOSE.in_(language)}"
-    yield from _close(language, [*reference, *families])
-    if families or curves:
-        yield f"### {words.VANISHING.in_(language)}"
-        yield from _vanishing(language, families, curves)
+    return {
+        "places": [_where(language, gains) for gains in reference],
+        "periods": list(_periods(language, reference)),
+        **_costs(language, report),
+        **_close(language, [*reference, *families]),
+        "families": families,
+        "curves": curves,
+        **_vanishing(language, families, curves),
+    }
 
 
 def _periods(language: Language, reference: Sequence[Gains]) -> Iterator[Sequence[str]]:
@@ -88,7 +81,7 @@ def _periods(language: Language, reference: Sequence[Gains]) -> Iterator[Sequenc
         yield _said(language, name), *(_gain(gain, bold=gain == best and name != POOL) for gain, best in shown)
 
 
-def _costs(language: Language, report: ConformanceReport) -> str:
+def _costs(language: Language, report: ConformanceReport) -> dict[str, Any]:
     """Money for traffic by source, and what each policy sustains, as the report prints them."""
     traffic: dict[str, dict[str, str]] = {}
     for shown in tables(report, "SCH-003"):
@@ -109,56 +102,45 @@ def _costs(language: Language, report: ConformanceReport) -> str:
         )
         for name in next(iter(traffic.values()))
     ]
-    heads = [words.TRAFFIC.in_(language).format(_said(language, source)) for source in traffic]
-    return table([words.POLICY.in_(language), *heads, *words.SUSTAINED_COLUMNS[language]], rows)
+    head = phrases(NAME, language)["traffic"]
+    return {"traffic": [head.format(_said(language, source)) for source in traffic], "costs": rows}
 
 
-def _close(language: Language, everywhere: Sequence[Gains]) -> Iterator[str]:
+def _close(language: Language, everywhere: Sequence[Gains]) -> dict[str, Any]:
     """Where a plain policy's period is shorter than the service's, and where it is not much longer."""
     compared = [gains for gains in everywhere if SERVICE in gains.by and any(name in gains.by for name in PLAIN)]
     near = sorted((each for each in compared if each.lead >= -CLOSE), key=lambda each: -each.lead)
-    yield words.CLOSE_ABOUT.in_(language).format(
-        places=len(compared),
-        wins=sum(each.lead > 0.0 for each in near),
-        near=sum(each.lead <= 0.0 for each in near),
-        points=round(100 * CLOSE),
-    )
-    if near:
-        yield words.CLOSE_GAINS.in_(language)
-        yield table(
-            words.CLOSE_COLUMNS[language],
-            (
-                (
-                    _where(language, gains),
-                    *(_gain(gains.by.get(name), bold=name == gains.plainest) for name in PLAIN),
-                    _gain(gains.by[SERVICE]),
-                    _points(gains.lead),
-                )
-                for gains in near
-            ),
+    rows = [
+        (
+            _where(language, gains),
+            *(_gain(gains.by.get(name), bold=name == gains.plainest) for name in PLAIN),
+            _gain(gains.by[SERVICE]),
+            _points(gains.lead),
         )
+        for gains in near
+    ]
+    wins = sum(each.lead > 0.0 for each in near)
+    return {"compared": compared, "near": near, "wins": wins, "points": round(100 * CLOSE), "close": rows}
 
 
-def _vanishing(language: Language, families: Sequence[Gains], curves: Sequence[Curve]) -> Iterator[str]:
+def _vanishing(language: Language, families: Sequence[Gains], curves: Sequence[Curve]) -> dict[str, Any]:
     """Where the service gains least and most, and its gain along what is moved."""
+    found: dict[str, Any] = {
+        "alikes": [_family(language, each) for each in families if each.where == ALIKE],
+    }
     if families:
-        least, most = (end(families, key=lambda each: each.by[SERVICE]) for end in (min, max))
-        yield words.FAMILIES.in_(language).format(
-            families=len(families),
-            least=_said(language, least.where),
-            least_gain=_gain(least.by[SERVICE]),
-            most=_said(language, most.where),
-            most_gain=_gain(most.by[SERVICE]),
-        )
-    for alike in (each for each in families if each.where == ALIKE):
-        yield words.ALIKE.in_(language).format(
-            where=_said(language, ALIKE), gain=_gain(alike.by[SERVICE]), bound=_gain(alike.by.get("bound"))
-        )
+        for name, end in (("least", min), ("most", max)):
+            found[name] = _family(language, end(families, key=lambda each: each.by[SERVICE]))
     if curves:
-        yield words.CURVES.in_(language)
         names = [name for name in (*PLAIN, SERVICE) if name in curves[0].points[0].by]
-        heads = [words.MOVED.in_(language), words.VALUE.in_(language), *(_said(language, name) for name in names)]
-        yield table([*heads, ""], _along(language, names, curves))
+        found["names"] = [_said(language, name) for name in names]
+        found["along"] = list(_along(language, names, curves))
+    return found
+
+
+def _family(language: Language, gains: Gains) -> dict[str, str]:
+    shown = {"gain": _gain(gains.by[SERVICE]), "bound": _gain(gains.by.get("bound"))}
+    return {"name": _said(language, gains.where), **shown}
 
 
 def _along(language: Language, names: Sequence[str], curves: Sequence[Curve]) -> Iterator[Sequence[str]]:
@@ -178,8 +160,8 @@ def _said(language: Language, text: str) -> str:
 
 
 def _where(language: Language, gains: Gains) -> str:
-    which = words.LARGE if gains.large else words.ALL
-    return which.in_(language).format(_said(language, gains.where))
+    which = phrases(NAME, language)["large" if gains.large else "all"]
+    return str(which.format(_said(language, gains.where)))
 
 
 def _gain(gain: float | None, *, bold: bool = False) -> str:

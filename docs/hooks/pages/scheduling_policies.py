@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from kuayu_conformance.checks.scheduling.cells import POOL
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language
 
-from . import scheduling_policies_words as words
-from .judged_words import chinese
 from .markdown import percent, plain, table
+from .text import phrases, text
+from .translations import chinese
 
+NAME = "scheduling_policies"
 FILE = "policies.json"
 BASE, RULE, FAMILY = "B1", "reference", "reference"
 GAIN = f"gain over {BASE}"
@@ -28,35 +29,35 @@ def policies(language: Language, folder: Path, place: str) -> Iterator[str]:
     if not (folder / FILE).is_file():
         return
     found = json.loads((folder / FILE).read_text("utf-8"))
-    cells = found["cells"]
+    say, cells = phrases(NAME, language), found["cells"]
     names = list(cells[0]["policies"])
-    yield f"## {words.TITLE.in_(language)}"
-    yield words.INTRODUCTION.in_(language).format(
+    compared = [name for name in names if name != BASE]
+    yield text(
+        NAME,
+        language,
+        found=found,
         windows=max(cell["windows"] for cell in cells),
-        command=found["command"],
-        date=found["date"],
         file=f"{place}/{FILE}",
         method=method_of(language, found),
-        about="".join(text.in_(language) for text in _about(cells[0]["policies"])),
+        about="".join(_about(say, cells[0]["policies"])),
+        **{
+            group: _table(language, cells, compared, _gain_of(group), best=max, bound=group)
+            for group in ("all", "large")
+        },
+        money=_table(language, cells, names, lambda cell, name: _money_of(cell["policies"][name])),
     )
-    compared = [name for name in names if name != BASE]
-    for group, title in words.GAINS.items():
-        yield f"**{title.in_(language)}**"
-        yield _table(language, cells, compared, _gain_of(group), best=max, bound=group)
-    yield f"**{words.MONEY.in_(language)}**"
-    yield _table(language, cells, names, lambda cell, name: _money_of(cell["policies"][name]))
 
 
 def method_of(language: Language, found: Mapping[str, Any]) -> str:
     """Which method of the rule figures are of, to stand behind their date; nothing where their file does not say."""
-    return words.METHOD.in_(language).format(found["method"]) if "method" in found else ""
+    return str(phrases(NAME, language)["method"].format(found["method"])) if "method" in found else ""
 
 
-def _about(policies: Mapping[str, Any]) -> Iterator[Words]:
+def _about(say: Mapping[str, Any], policies: Mapping[str, Any]) -> Iterator[str]:
     """What is to be said of the policies that there are, and of intervals where there are any."""
-    yield from (text for name, text in words.ABOUT.items() if name in policies)
+    yield from (said for name, said in say["about"].items() if name in policies)
     if any("gain off" in policy for policy in policies.values()):
-        yield words.INTERVALS
+        yield say["intervals"]
 
 
 def _gain_of(group: str) -> Shown:
@@ -81,9 +82,10 @@ def _table(
     bound: str = "",
 ) -> str:
     """A row for each cell, a column for each policy; the best is bold, and the bound of any policy comes last."""
-    heads = [words.POLICIES[name].in_(language) if name in words.POLICIES else name for name in names]
+    say = phrases(NAME, language)
+    heads = [say["policies"].get(name, name) for name in names]
     if bound:
-        heads.append(words.BOUND.in_(language))
+        heads.append(say["bound"])
     rows = []
     for cell in cells:
         figures = {name: figure(cell, name) for name in names}
@@ -97,7 +99,7 @@ def _table(
             least = cell["bound"][GAIN][bound]
             row.append("–" if least is None else _percent(least))
         rows.append(row)
-    return table([words.WHERE.in_(language), *heads], rows)
+    return table([say["where"], *heads], rows)
 
 
 def _where(language: Language, cell: Cell) -> str:

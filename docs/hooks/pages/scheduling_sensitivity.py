@@ -8,11 +8,12 @@ from typing import Any
 
 from kuayu_conformance.rendering.words import Language
 
-from . import scheduling_sensitivity_words as words
-from .judged_words import chinese
-from .markdown import percent, plain, table
+from .markdown import percent, plain
 from .scheduling_policies import method_of
+from .text import phrases, text
+from .translations import chinese
 
+NAME = "scheduling_sensitivity"
 FILE = "sensitivity.json"
 RULE, BASE, BESIDE = "reference", "B1", "B3"
 COLUMNS, WIDTH, HEIGHT = 2, 380, 210
@@ -31,44 +32,43 @@ def sensitivity(language: Language, folder: Path, place: str) -> Iterator[str]:
         return
     found = json.loads((folder / FILE).read_text("utf-8"))
     curves = found["curves"]
-    yield f"## {words.TITLE.in_(language)}"
-    yield words.INTRODUCTION.in_(language).format(
+    yield text(
+        NAME,
+        language,
+        found=found,
         windows=max(point["windows"] for curve in curves for point in curve["points"]),
-        command=found["command"],
-        date=found["date"],
         file=f"{place}/{FILE}",
         method=method_of(language, found),
+        **_found(language, curves),
+        drawing=drawing(language, curves),
+        rows=[row for curve in curves for row in _rows(language, curve)],
     )
-    yield _found(language, curves)
-    yield drawing(language, curves)
-    rows = (row for curve in curves for row in _rows(language, curve))
-    shown = table(words.COLUMNS[language], rows)
-    yield f'<details markdown="1">\n<summary>{words.FIGURES.in_(language)}</summary>\n\n{shown}\n</details>'
 
 
-def _found(language: Language, curves: Sequence[Curve]) -> str:
+def _found(language: Language, curves: Sequence[Curve]) -> Mapping[str, str]:
     """Between which gains all points lie, where bandwidth costs more than under B1, and where there may be no gain."""
     points = [(curve, point) for curve in curves for point in curve["points"]]
     least, most = (end(points, key=lambda each: each[1]["gain"][RULE]["all"][0]) for end in (min, max))
     none = [each for each in points if each[1]["gain"][RULE]["all"][0] <= each[1]["gain"][RULE]["all"][1]]
     dearer = [each for each in points if each[1]["money"][RULE][0] > each[1]["money"][BASE][0]]
+    say = phrases(NAME, language)
 
     def where(curve: Curve, point: Mapping[str, Any]) -> str:
-        return words.AT.in_(language).format(what=plain(_said(language, curve["label"])), value=f"{point['value']:g}")
+        return str(say["at"].format(what=plain(_said(language, curve["label"])), value=f"{point['value']:g}"))
 
-    joint = {"en": "; ", "zh": "；"}[language]
-    return words.FOUND.in_(language).format(
-        least=_gain(*least[1]["gain"][RULE]["all"]),
-        least_at=where(*least),
-        most=_gain(*most[1]["gain"][RULE]["all"]),
-        most_at=where(*most),
-        dearer=joint.join(where(*each) for each in dearer) or words.NOWHERE.in_(language),
-        none=joint.join(where(*each) for each in none) or words.NOWHERE.in_(language),
-    )
+    return {
+        "least": _gain(*least[1]["gain"][RULE]["all"]),
+        "least_at": where(*least),
+        "most": _gain(*most[1]["gain"][RULE]["all"]),
+        "most_at": where(*most),
+        "dearer": say["joint"].join(where(*each) for each in dearer),
+        "none": say["joint"].join(where(*each) for each in none),
+    }
 
 
 def drawing(language: Language, curves: Sequence[Curve]) -> str:
     """All panels, with one scale, as an SVG in the page itself."""
+    say = phrases(NAME, language)
     heights = [height for curve in curves for each in _lines(curve).values() for height in each]
     low, high = STEP * (min(0.0, *heights) // STEP), STEP * -(-max(heights) // STEP)
     rows = -(-len(curves) // COLUMNS)
@@ -78,20 +78,20 @@ def drawing(language: Language, curves: Sequence[Curve]) -> str:
         for place, curve in enumerate(curves)
     ]
     looks = (
-        (words.RULE_ALL, DARK, ""),
-        (words.RULE_LARGE, DARK, "5 4"),
-        (words.BESIDE, LIGHT, ""),
-        (words.BOUND, LIGHT, "2 4"),
+        ("rule_all", DARK, ""),
+        ("rule_large", DARK, "5 4"),
+        ("beside", LIGHT, ""),
+        ("bound", LIGHT, "2 4"),
     )
     legend = "".join(
         f'<line x1="{LEFT + 180 * number}" x2="{LEFT + 24 + 180 * number}" y1="8" y2="8" stroke="{colour}" '
         f'stroke-width="2" stroke-dasharray="{dashes}"/>'
-        f'<text x="{LEFT + 30 + 180 * number}" y="12">{escape(text.in_(language))}</text>'
-        for number, (text, colour, dashes) in enumerate(looks)
+        f'<text x="{LEFT + 30 + 180 * number}" y="12">{escape(say[name])}</text>'
+        for number, (name, colour, dashes) in enumerate(looks)
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {COLUMNS * WIDTH} {20 + rows * HEIGHT}" role="img" '
-        f'aria-label="{escape(words.TITLE.in_(language))}" font-family="sans-serif" font-size="11" fill="{LIGHT}">'
+        f'aria-label="{escape(say["title"])}" font-family="sans-serif" font-size="11" fill="{LIGHT}">'
         f"{legend}{''.join(panels)}</svg>"
     )
 

@@ -14,12 +14,14 @@ from kuayu_conformance.rendering.figures import brief, count
 from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot
 
-from . import scheduling_speed_words as words
 from .judged import drawn
-from .markdown import code, table
+from .text import phrases, text, vocabulary
 
+NAME = "scheduling_speed"
 FILE, BESIDE_AIMS = "speed.json", "compiled-speed.json"
 
+UNITS = {"1/s": "1/s", "ms": "ms", "exponent": ""}
+"""As they are shown; an exponent has none."""
 WHOLE_FROM = 100.0
 """Figures from which on no decimals are shown."""
 
@@ -34,39 +36,49 @@ def speed(language: Language, folder: Path) -> Iterator[str]:
         language: Language of the page.
         folder: Where results lie.
     """
-    if (folder / BESIDE_AIMS).is_file():
-        yield from _beside_aims(language, json.loads((folder / BESIDE_AIMS).read_text("utf-8")))
-    if not (folder / FILE).is_file():
+    read = {
+        name: json.loads((folder / name).read_text("utf-8"))
+        for name in (FILE, BESIDE_AIMS)
+        if (folder / name).is_file()
+    }
+    if not read:
         return
-    rows = json.loads((folder / FILE).read_text("utf-8"))["rows"]
+    say, aims = phrases(NAME, language), read.get(BESIDE_AIMS)
+    rows = read[FILE]["rows"] if FILE in read else []
     scales, policies = ([*dict.fromkeys(row[name] for row in rows)] for name in ("scale", "policy"))
-    command = words.COMMAND.format(scales=" ".join(scales), policies=" ".join(policies))
-    yield f"## {words.TITLE.in_(language)}"
-    yield words.ABOUT.in_(language).format(command=code(command))
-    yield table(words.COLUMNS[language], (tuple(_row(row)) for row in rows))
-    yield drawn(language, [_curve(language, policies, rows)], "scheduling-speed")
-
-
-def _beside_aims(language: Language, measured: Figures) -> Iterator[str]:
-    least, most = measured["load"]
-    yield f"## {words.BESIDE_AIMS.in_(language)}"
-    yield words.ABOUT_AIMS.in_(language).format(
-        command=code(f"{measured['command']} --json docs/results/scheduling/{BESIDE_AIMS}"),
-        date=measured["date"],
-        least=brief(least),
-        most=brief(most),
+    yield text(
+        NAME,
+        language,
+        aims=aims,
+        aimed=[tuple(_aimed(language, say, row)) for row in aims["figures"]] if aims else [],
+        rows=[tuple(_row(row)) for row in rows],
+        scales=" ".join(scales),
+        policies=" ".join(policies),
+        curve=rows and drawn(language, [_curve(say, policies, rows)], "scheduling-speed"),
     )
-    yield table(words.AIM_COLUMNS[language], (tuple(_aimed(language, row)) for row in measured["figures"]))
 
 
-def _aimed(language: Language, row: Figures) -> Iterator[str]:
-    yield words.figure(language, row["name"])
-    unit = words.UNITS[row["unit"]]
+def _aimed(language: Language, say: Figures, row: Figures) -> Iterator[str]:
+    yield _figure(language, row["name"])
+    unit = UNITS[row["unit"]]
     yield f"{count(round(row['value'])) if row['value'] >= WHOLE_FROM else brief(row['value'])} {unit}".strip()
     at_most = row["unit"] in {"ms", "exponent"}
     yield "" if row["aim"] is None else f"{'≤' if at_most else '≥'} {brief(row['aim'])}"
-    yield "" if row["met"] is None else words.MET[row["met"]].in_(language)
+    yield "" if row["met"] is None else say["met"]["yes" if row["met"] else "no"]
     yield brief(row["seconds"])
+
+
+def _figure(language: Language, name: str) -> str:
+    """A figure's name.
+
+    Raises:
+        KeyError: There is no Chinese for it.
+    """
+    if language == "en":
+        return name
+    if (chinese := vocabulary(NAME).said(name)) == name:
+        raise KeyError(name)
+    return chinese
 
 
 def _row(row: Figures) -> Iterator[str]:
@@ -79,17 +91,17 @@ def _row(row: Figures) -> Iterator[str]:
         yield count(round(row[f"{world}jobs a second"]))
 
 
-def _curve(language: Language, policies: list[str], rows: list[Figures]) -> ReportPlot:
+def _curve(say: Figures, policies: list[str], rows: list[Figures]) -> ReportPlot:
     """Seconds of the compiled world over jobs, a line for each policy, from nought."""
     lines = {
         name: sorted((row["finished"], row["compiled seconds"]) for row in rows if row["policy"] == name)
         for name in policies
     }
     return ReportPlot(
-        title=words.CURVE.in_(language),
+        title=say["curve"],
         kind=PlotKind.lines,
-        x_label=words.ACROSS.in_(language),
-        y_label=words.UP.in_(language),
+        x_label=say["across"],
+        y_label=say["up"],
         series=[
             PlotSeries(label=name, x=[0.0, *map(float, jobs)], y=[0.0, *seconds])
             for name, line in lines.items()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language
 
 from .made import Made
 from .markdown import code, heading, link, page, plain, prose, table
@@ -21,59 +21,40 @@ from .model import (
     type_words,
     value_meaning,
 )
-from .terms import MODEL, PARTS_IN_CHINESE
+from .text import phrases
 
-INTRODUCTION = Words(
-    "One information model, written in LinkML (<code>spec/model</code>), from which JSON Schema 2020-12, the Pydantic "
-    "models and OpenAPI follow. The closed schema says what a request must be; the reader schema says what a reader "
-    "accepts: members that it does not know, and any text where an enumeration is open.",
-    "信息模型以 LinkML 书写（<code>spec/model</code>），JSON Schema 2020-12、Pydantic 模型与 OpenAPI 均由此生成。"
-    "封闭模式规定请求应有的形式；读者模式规定读者所接受的形式：未知的成员，以及开放枚举处的任意文本。",
-)
-MEMBERS = {"en": ("Member", "Type", "Unit", "Meaning"), "zh": ("成员", "类型", "单位", "含义")}
-VALUES = {"en": ("Value", "Meaning"), "zh": ("取值", "含义")}
-PARTS = {"en": ("Part", "Classes", "Enumerations", "Types"), "zh": ("部分", "类", "枚举", "类型")}
-REQUIRED, MANY = Words("required", "必备"), Words("list of ", "列表：")
-OPEN = Words("Open: a reader takes any text.", "开放枚举：读者接受任意文本。")
-BOUNDS = {
-    "minimum": Words("at least {}", "不小于 {}"),
-    "maximum": Words("at most {}", "不大于 {}"),
-    "minItems": Words("at least {} items", "不少于 {} 项"),
-    "maxItems": Words("at most {} items", "不多于 {} 项"),
-    "maxLength": Words("at most {} characters", "不多于 {} 个字符"),
-    "maxProperties": Words("at most {} members", "不多于 {} 个成员"),
-    "pattern": Words("of the pattern {}", "符合模式 {}"),
-    "propertyNames": Words("names of the pattern {}", "成员名符合模式 {}"),
-}
+NAME = "schemas"
 
 
 def pages(language: Language) -> Iterator[Made]:
     """One page for each part of the model, and the list of them."""
+    say = phrases(NAME, language)
     rows = []
     for part in parts():
-        name = MODEL[part.name].in_(language)
+        name = phrases(NAME, language)["names"][part.name]
         yield Made(part_page(part.name), _part(language, part), "Schemas")
         lists = (", ".join(class_link(each) for each in part.members[kind]) for kind in KINDS)
         rows.append((f"**{link(name, f'/{part_page(part.name)}')}**", *lists))
-    title = {"en": "# Schemas", "zh": "# 模式"}[language]
-    yield Made("reference/schemas/index.md", page(title, INTRODUCTION.in_(language), table(PARTS[language], rows)))
+    title = f"# {say['title']}"
+    yield Made("reference/schemas/index.md", page(title, say["introduction"], table(say["parts"], rows)))
 
 
 def bounds_words(language: Language, definition: Mapping[str, Any]) -> str:
     """The bounds of a definition, member or parameter."""
+    say = phrases(NAME, language)
     shown = []
-    for name, words in BOUNDS.items():
+    for name, words in say["bounds"].items():
         if name in definition:
             bound = definition[name]
             text = code(bound["pattern"] if name == "propertyNames" else bound)
-            shown.append(words.in_(language).format(text))
-    return {"en": ", ", "zh": "，"}[language].join(shown)
+            shown.append(words.format(text))
+    return str(say["comma"].join(shown))
 
 
 def _part(language: Language, part: Part) -> str:
     return page(
-        f"# {MODEL[part.name].in_(language)}",
-        plain(PARTS_IN_CHINESE[part.name] if language == "zh" else part.description),
+        f"# {phrases(NAME, language)['names'][part.name]}",
+        plain(phrases(NAME, language)["parts_zh"][part.name] if language == "zh" else part.description),
         *(_definition(language, name, part.members[kind][name]) for kind in KINDS for name in part.members[kind]),
     )
 
@@ -95,18 +76,20 @@ def _definition(language: Language, name: str, source: Definition) -> str:
 
 
 def _members(language: Language, owner: str, definition: Definition) -> str:
+    say = phrases(NAME, language)
     required = definition.get("required", ())
     rows = []
     for name, member in definition["properties"].items():
-        kind = [type_words(member, MANY.in_(language)), bounds_words(language, member)]
-        kind += [f"**{REQUIRED.in_(language)}**"] if name in required else []
+        kind = [type_words(member, say["many"]), bounds_words(language, member)]
+        kind += [f"**{say['required']}**"] if name in required else []
         unit = code(member["x-unit"]) if "x-unit" in member else ""
         rows.append((code(name), "<br>".join(filter(None, kind)), unit, prose(member_meaning(language, owner, name))))
-    return table(MEMBERS[language], rows)
+    return table(say["members"], rows)
 
 
 def _values(language: Language, name: str, source: Definition) -> str:
+    say = phrases(NAME, language)
     values = source["permissible_values"].items()
     rows = [(code(value), prose(value_meaning(language, name, value, row["description"]))) for value, row in values]
     is_open = source.get("annotations", {}).get("extensible") == "true"
-    return page(table(VALUES[language], rows), OPEN.in_(language) if is_open else "")
+    return page(table(say["values"], rows), say["open"] if is_open else "")

@@ -7,45 +7,43 @@ from typing import Any
 
 import yaml
 
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language
 from kuayu_schemas import registers
 
 from .markdown import badge, plain, table
+from .text import phrases
+
+NAME = "stability"
 
 REGISTER = Path(__file__).parents[3] / "spec/stability.yaml"
 MARK = "<!-- stability -->"
 """Stands in a page written by hand where the promises and the counts go."""
-STABILITY = Words("Stability", "稳定性")
-UNTIL = Words(
-    "since {since}; withdrawn with {until}; instead: {instead}", "自 {since} 版起；随 {until} 版撤销；替代项：{instead}"
-)
-KINDS = {
-    "requirements": Words("Requirements", "要求"),
-    "features": Words("Features", "特性"),
-    "operations": Words("Operations", "操作"),
-    "indicators": Words("Indicators", "指标"),
-}
-PROMISE = Words("What it promises", "承诺")
-PROFILE = Words("Requirements of", "要求所属专规")
+
+
+def stability_word(language: Language) -> str:
+    """What the mark of an item is called beside it."""
+    return str(phrases(NAME, language)["stability"])
 
 
 def mark_badge(language: Language, kind: str, name: str) -> str:
     """The mark of an item in its colour, with what a deprecated one says; ``kind`` is a member of the register."""
+    say = phrases(NAME, language)
     said = _register()[kind][name]
     mark = said["mark"] if isinstance(said, Mapping) else said
     shown = badge(mark, next(row[f"name_{language}"] for row in _register()["marks"] if row["mark"] == mark))
     if not isinstance(said, Mapping):
         return shown
-    told = UNTIL.in_(language).format(since=said["since"], until=said["until"], instead=said[f"instead_{language}"])
+    told = say["until"].format(since=said["since"], until=said["until"], instead=said[f"instead_{language}"])
     return f"{shown} {plain(told)}"
 
 
 def overview(language: Language) -> str:
     """Promises of the marks, how many items of each kind have which, and how many requirements of each profile."""
+    say = phrases(NAME, language)
     marks = _register()["marks"]
     names = [badge(row["mark"], row[f"name_{language}"]) for row in marks]
     promises = [(name, plain(row[f"promise_{language}"])) for name, row in zip(names, marks, strict=True)]
-    rows = [(words.in_(language), *_counts(_register()[kind].values())) for kind, words in KINDS.items()]
+    rows = [(words, *_counts(_register()[kind].values())) for kind, words in say["kinds"].items()]
     of_profiles = [
         (
             profile.profile,
@@ -55,9 +53,9 @@ def overview(language: Language) -> str:
     ]
     return "\n\n".join(
         (
-            table((STABILITY.in_(language), PROMISE.in_(language)), promises),
+            table((say["stability"], say["promise"]), promises),
             table(("", *names), rows),
-            table((PROFILE.in_(language), *names), of_profiles),
+            table((say["profile"], *names), of_profiles),
         )
     )
 

@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language
 from kuayu_schemas import registers
 
 from .formulas import numbers_of, with_mathml
 from .made import Made
 from .markdown import link, page, table
+from .text import phrases
+
+NAME = "standard"
 
 IDENTIFIER = re.compile(r"\[([A-Z]{3}-\d{3})\](?!\()")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -22,19 +25,6 @@ STEPS = re.compile(r"^1\. .*(?:\n(?:\d+\.| ).*)*", re.MULTILINE)
 """List of steps that is within no other; its lines stand below each other."""
 FRONT = "FRONT"
 """What the names of files of the front matter begin with, where those of clauses begin with a profile."""
-FRONT_MATTER = Words("Foreword and introduction", "前言与引言")
-BACK_MATTER = Words("Annexes and bibliography", "附录与参考文献")
-
-INTRODUCTION = Words(
-    "The draft, version {version}. Each normative sentence ends with the identifier of its requirement; follow it to "
-    "the threshold, the method and the check, and from there back to the sentence.",
-    "标准草案 {version} 版。每条规范性条文末尾为其要求的标识；由此可到达阈值、方法与检验，并可由彼处返回条文。",
-)
-
-DIFFERENCES = Words(
-    "[What differs between versions](/standard/differences.md), requirement by requirement.",
-    "[版本之间的差异](/standard/differences.md)，按要求逐项列出。",
-)
 
 
 def pages(language: Language, folder: Path, downloads: str = "") -> Iterator[Made]:
@@ -42,7 +32,8 @@ def pages(language: Language, folder: Path, downloads: str = "") -> Iterator[Mad
 
     ``downloads`` are links to the draft as documents.
     """
-    names = {row.profile.value: Words(row.name_en, row.name_zh) for row in registers.requirements().profiles}
+    profiles = registers.requirements().profiles
+    names = {row.profile.value: row.name_zh if language == "zh" else row.name_en for row in profiles}
     clauses = sorted((folder / language).glob("*.md"), key=lambda file: _place(file, list(names)))
     listed = []
     for file in clauses:
@@ -51,7 +42,7 @@ def pages(language: Language, folder: Path, downloads: str = "") -> Iterator[Mad
         listed.append((profile, file.name, title[1] if title else file.stem))
         shown = _linked(with_mathml(text, iter(numbers_of(language).get(file.stem, ()))))
         shown = STEPS.sub(lambda found: f'<div class="steps" markdown>\n\n{found[0]}\n\n</div>', shown)
-        yield Made(f"standard/{file.name}", shown, "Standard", _part(profile, names).in_(language))
+        yield Made(f"standard/{file.name}", shown, "Standard", _part(language, profile, names))
     yield Made("standard/index.md", _index(language, listed, names, downloads))
     for figure in sorted((folder / "figures").glob(f"*-{language}.svg")):
         yield Made(f"figures/{figure.name}", figure.read_text("utf-8"))
@@ -73,9 +64,9 @@ def _place(file: Path, profiles: Sequence[str]) -> tuple[int, str]:
     return (parts.index(profile) if profile in parts else len(parts), file.name)
 
 
-def _part(profile: str, names: Mapping[str, Words]) -> Words:
+def _part(language: Language, profile: str, names: Mapping[str, str]) -> str:
     """What a file is listed under, by what its name begins with."""
-    return names.get(profile) or (FRONT_MATTER if profile == FRONT else BACK_MATTER)
+    return names.get(profile) or str(phrases(NAME, language)["front_matter" if profile == FRONT else "back_matter"])
 
 
 def _linked(text: str) -> str:
@@ -87,19 +78,18 @@ def _linked(text: str) -> str:
     return IDENTIFIER.sub(to_requirement, text)
 
 
-def _index(
-    language: Language, listed: Sequence[tuple[str, str, str]], names: Mapping[str, Words], downloads: str
-) -> str:
-    headings = {"en": ("Part", "Clauses"), "zh": ("部分", "条款")}[language]
+def _index(language: Language, listed: Sequence[tuple[str, str, str]], names: Mapping[str, str], downloads: str) -> str:
+    say = phrases(NAME, language)
+    headings = say["columns"]
     parts: dict[str, list[str]] = {}
     for profile, file, title in listed:
         code = f"**{profile}** " if profile in names else ""
-        part = code + _part(profile, names).in_(language)
+        part = code + _part(language, profile, names)
         parts.setdefault(part, []).append(link(title, f"/standard/{file}"))
     return page(
-        {"en": "# The standard", "zh": "# 标准文本"}[language],
-        INTRODUCTION.in_(language).format(version=registers.SPEC_VERSION),
+        f"# {say['title']}",
+        say["introduction"].format(version=registers.SPEC_VERSION),
         downloads,
-        DIFFERENCES.in_(language),
+        say["differences"],
         table(headings, ((part, "<br>".join(clauses)) for part, clauses in parts.items())),
     )

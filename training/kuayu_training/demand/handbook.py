@@ -6,20 +6,21 @@ Makes OUT/en and OUT/zh, each with demand-handbook.md and the drawings that it s
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kuayu.demand.flop_counts import model_flops
 from kuayu.demand.hardware import CATALOGUE
 from kuayu.demand.memory import OPTIMIZER, PARAMETER, REASONS
 from kuayu.demand.placement import CLASSES
 from kuayu.demand.prediction import Demand, profile
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language
 from kuayu_training.demand import handbook_cases
-from kuayu_training.demand import handbook_words as say
-from kuayu_training.demand.handbook_cases import drawings, hours, inside, ranked
+from kuayu_training.demand.handbook_cases import TEXT, Phrases, drawings, hours, inside, phrases, ranked
 
 NODE, DOMAIN, ACROSS = (CLASSES.index(link) for link in ("node", "domain", "across"))
 SIZES = (64, 256, 1024)
@@ -30,78 +31,57 @@ PAGE = "demand-handbook.md"
 
 def page(language: Language) -> str:
     """The handbook in a language; drawings are beside it."""
-
-    def t(words: Words) -> str:
-        return words.in_(language)
-
-    tokens = handbook_cases.BATCH * handbook_cases.SEQUENCE / 1e6
-    blocks = [
-        f"# {t(say.TITLE)}",
-        t(say.MADE),
-        t(say.ASSUMED).format(sequence=handbook_cases.SEQUENCE, batch=handbook_cases.BATCH, tokens=tokens),
-        f"## {t(say.LAW)}",
-        t(say.LAW_SIGNS),
-        _table(t(say.LAW_COLUMNS), ((t(name), t(law)) for name, law in say.LAW_ROWS)),
-        f"## {t(say.SIZES)}",
-        _table(t(say.SIZES_COLUMNS), _sizes()),
-        t(say.SIZES_NOTE),
-        f"### {t(say.MIN_DEVICES)}",
-        _table("|".join(("", *handbook_cases.ACCELERATORS)), _fewest()),
-        t(say.MIN_DEVICES_NOTE),
-        f"## {t(say.DIMENSIONS)}",
-    ]
-    for name, words in say.DIMENSION_NAMES.items():
-        blocks += [
-            f"### {t(words)}",
-            t(say.DIMENSION_LESSONS[name]),
-            _table(t(say.DIMENSION_COLUMNS), _degrees(name, language)),
-        ]
-    blocks += [
-        _image("traffic", language, say.PLOT_TRAFFIC),
-        f"### {t(say.SAVING)}",
-        _table(t(say.SAVING_COLUMNS), _savings(language)),
-        _image("memory", language, say.PLOT_MEMORY),
-        f"## {t(say.CHOICES)}",
-        t(say.CHOICES_NOTE),
-    ]
-    for model in handbook_cases.MODELS:
-        blocks += [
-            f"### {model.name}",
-            _table(t(say.CHOICES_COLUMNS), _choices(model, language)),
-            _why(model, language),
-        ]
-    blocks += [_image("hours", language, say.PLOT_HOURS), _image("scaling", language, say.PLOT_SCALING)]
-    blocks += [f"## {t(say.ACROSS)}", t(say.ACROSS_NOTE), _table(t(say.ACROSS_COLUMNS), _domains(language))]
+    say = phrases(language)
     ranking, row = inside()
-    layout = ranking.demand.layouts.row(row)
-    where = {"devices": layout.devices, "name": handbook_cases.ACCELERATORS[0], "layout": layout.described()}
-    blocks += [
-        f"## {t(say.INSIDE)}",
-        t(say.INSIDE_NOTE).format(**where),
-        _table(t(say.INSIDE_COLUMNS), _inside(language)),
-        _image("inside", language, say.PLOT_INSIDE),
-        f"## {t(say.LIMITS)}",
-        t(say.LIMITS_TEXT),
-    ]
-    return "\n\n".join(blocks) + "\n"
+    return (
+        _environment()
+        .get_template(f"handbook.{language}.md")
+        .render(
+            say=say,
+            sequence=handbook_cases.SEQUENCE,
+            batch=handbook_cases.BATCH,
+            tokens=f"{handbook_cases.BATCH * handbook_cases.SEQUENCE / 1e6:.1f}",
+            sizes=_sizes(),
+            accelerators=list(handbook_cases.ACCELERATORS),
+            fewest=_fewest(),
+            degrees={name: _degrees(name, say) for name in say["dimensions"]},
+            savings=_savings(say),
+            models=[
+                {"name": model.name, "choices": _choices(model, say), "reasons": _reasons(model, say)}
+                for model in handbook_cases.MODELS
+            ],
+            domains=_domains(say),
+            layout=ranking.demand.layouts.row(row),
+            inside=_inside(say),
+        )
+    )
 
 
-def _table(columns: str, rows: Iterable[Sequence[object]]) -> str:
-    heads = columns.split("|")
+@cache
+def _environment() -> Environment:
+    environment = Environment(  # noqa: S701 - what it makes is Markdown
+        loader=FileSystemLoader(TEXT),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["table"] = _table
+    return environment
+
+
+def _table(columns: str | Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    heads = columns.split(" | ") if isinstance(columns, str) else columns
     lines = [heads, ["---"] * len(heads), *([str(cell) for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(cell or " " for cell in line) + " |" for line in lines)
-
-
-def _image(name: str, language: Language, words: Words) -> str:
-    return f"![{words.in_(language)}](demand-{name}.{language}.svg)"
 
 
 def _sent(demand: Demand, row: int, link: int) -> str:
     return f"{demand.traffic[:, link, row].sum() / 1e9:.3g}"
 
 
-def _yes(language: Language, *, right: bool) -> str:
-    return (say.YES if right else say.NO).in_(language)
+def _yes(say: Phrases, *, right: bool) -> str:
+    return str(say["yes" if right else "no"])
 
 
 def _sizes() -> Iterable[Sequence[object]]:
@@ -127,7 +107,7 @@ def _fewest() -> Iterable[Sequence[object]]:
         yield model.name, *(handbook_cases.fewest(model, name) or "–" for name in handbook_cases.ACCELERATORS)
 
 
-def _degrees(name: str, language: Language) -> Iterable[Sequence[object]]:
+def _degrees(name: str, say: Phrases) -> Iterable[Sequence[object]]:
     degrees, demand = handbook_cases.degrees(name)
     memory = demand.memory.total
     parts = demand.times
@@ -144,25 +124,25 @@ def _degrees(name: str, language: Language) -> Iterable[Sequence[object]]:
             _sent(demand, row, DOMAIN),
             f"{100 * parts.bubble[row] / step:.1f} %",
             f"{100 * waiting[row] / step:.1f} %",
-            _yes(language, right=memory[row] <= CATALOGUE[handbook_cases.ACCELERATORS[0]].memory),
+            _yes(say, right=memory[row] <= CATALOGUE[handbook_cases.ACCELERATORS[0]].memory),
         )
 
 
-def _savings(language: Language) -> Iterable[Sequence[object]]:
+def _savings(say: Phrases) -> Iterable[Sequence[object]]:
     names, demand = handbook_cases.savings()
     for row, name in enumerate(names):
         fits = demand.memory.total[row] <= CATALOGUE[handbook_cases.ACCELERATORS[0]].memory
         total, step = demand.memory.total[row] / 1e9, demand.times.step[row]
-        yield name, f"{total:.0f}", f"{step:.2f}", _sent(demand, row, DOMAIN), _yes(language, right=bool(fits))
+        yield name, f"{total:.0f}", f"{step:.2f}", _sent(demand, row, DOMAIN), _yes(say, right=bool(fits))
 
 
-def _choices(model: handbook_cases.Model, language: Language) -> Iterable[Sequence[object]]:
+def _choices(model: handbook_cases.Model, say: Phrases) -> Iterable[Sequence[object]]:
     for name in handbook_cases.ACCELERATORS:
         for devices in SIZES:
             ranking = ranked(model, name, devices)
             count = handbook_cases.machine(name, devices).devices
             if not len(ranking.order):
-                yield name, count, say.NONE_FITS.in_(language), *[""] * 6, 0
+                yield name, count, say["none_fits"], *[""] * 6, 0
                 continue
             row, demand = int(ranking.order[0]), ranking.demand
             yield (
@@ -179,17 +159,16 @@ def _choices(model: handbook_cases.Model, language: Language) -> Iterable[Sequen
             )
 
 
-def _why(model: handbook_cases.Model, language: Language) -> str:
+def _reasons(model: handbook_cases.Model, say: Phrases) -> Sequence[str]:
+    """Why most layouts fail."""
     counts = sum(
         ranked(model, name, size).demand.broken.sum(axis=0) for name in handbook_cases.ACCELERATORS for size in SIZES
     )
     order = [int(place) for place in np.argsort(-counts)[:3] if counts[place]]
-    return say.WHY.in_(language).format(
-        ", ".join(say.REASON_NAMES[REASONS[place].code].in_(language) for place in order)
-    )
+    return [say["reasons"][REASONS[place].code] for place in order]
 
 
-def _domains(language: Language) -> Iterable[Sequence[object]]:
+def _domains(say: Phrases) -> Iterable[Sequence[object]]:
     keys, demands = handbook_cases.domains()
     alone = demands[0].times.step[0]
     for (outermost, speed), demand in zip(keys, demands, strict=True):
@@ -198,7 +177,7 @@ def _domains(language: Language) -> Iterable[Sequence[object]]:
         # Over a step at full speed, evenly: a lower bound of what keeps the computation from waiting.
         needed = f"{8 * sent / alone / 1e9:.1f}" if speed else ""
         yield (
-            say.ACROSS_WAYS[outermost].in_(language),
+            say["ways"][outermost or "alone"],
             speed or "",
             f"{sent / 1e9:.0f}" if speed else "",
             f"{step:.1f}",
@@ -207,11 +186,11 @@ def _domains(language: Language) -> Iterable[Sequence[object]]:
         )
 
 
-def _inside(language: Language) -> Iterable[Sequence[object]]:
+def _inside(say: Phrases) -> Iterable[Sequence[object]]:
     ranking, row = inside()
     for part in profile(ranking.demand, row):
         rates = (f"{part.sends[link] / 1e9:.3g}" for link in ("node", "domain"))
-        name = say.SEGMENTS[part.name].in_(language)
+        name = say["segments"][part.name]
         yield name, f"{part.begins:.3f}", f"{part.lasts:.3f}", f"{100 * part.busy:.0f} %", *rates
 
 

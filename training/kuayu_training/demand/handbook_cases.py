@@ -1,10 +1,13 @@
 """Models, devices and layouts that the handbook tells of, and their drawings as small SVG."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, floor, log10
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from kuayu.demand.hardware import CATALOGUE, Hardware
 from kuayu.demand.placement import CLASSES
@@ -12,8 +15,10 @@ from kuayu.demand.prediction import Demand, predict, profile
 from kuayu.demand.search import Ranking, search
 from kuayu.demand.strategy import Layouts, Outermost, Recompute, Sharding, Strategy
 from kuayu.demand.structure import LatentAttention, ModelStructure
-from kuayu_conformance.rendering.words import Language, Words
-from kuayu_training.demand import handbook_words as say
+from kuayu_conformance.rendering.words import Language
+
+TEXT = Path(__file__).with_name("handbook_text")
+"""What the handbook says, for whoever writes or translates it; a paragraph is one line."""
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 80, 170, 40, 60
@@ -376,43 +381,52 @@ def hours(model: Model, demand: Demand, row: int) -> float:
     return float(number * demand.times.step[row] * demand.layouts.devices[row] / 3600)
 
 
-Say = Callable[[Words], str]
-"""What is said, in the language of a page."""
+Phrases = Mapping[str, Any]
+
+
+@cache
+def phrases(language: Language) -> Phrases:
+    """What stands in tables and drawings, in one language, by name."""
+
+    def in_one(said: Any) -> Any:
+        if not isinstance(said, dict):
+            return said
+        return said[language] if said.keys() == {"en", "zh"} else {name: in_one(said[name]) for name in said}
+
+    whole: Phrases = in_one(yaml.safe_load((TEXT / "handbook.yaml").read_text("utf-8")))
+    return whole
 
 
 def drawings(language: Language) -> dict[str, str]:
     """SVG by file name."""
-
-    def t(words: Words) -> str:
-        return words.in_(language)
-
+    say = phrases(language)
     return {
-        f"demand-{name}.{language}.svg": picture
-        for name, picture in {
-            "traffic": _draw_traffic(language),
-            "memory": _draw_memory(t),
-            "hours": _draw_hours(t),
-            "scaling": _draw_scaling(t),
-            "inside": _draw_inside(language),
+        f"demand-{name}.{language}.svg": draw(say)
+        for name, draw in {
+            "traffic": _draw_traffic,
+            "memory": _draw_memory,
+            "hours": _draw_hours,
+            "scaling": _draw_scaling,
+            "inside": _draw_inside,
         }.items()
     }
 
 
-def _draw_traffic(language: Language) -> str:
+def _draw_traffic(say: Phrases) -> str:
     series = {}
-    for name in say.DIMENSION_NAMES:
+    for name, short in say["dimensions"].items():
         choices, demand = degrees(name)
         for link, place in (("node", NODE), ("domain", DOMAIN)):
-            label = f"{say.DIMENSION_SHORT[name].in_(language)}, {say.LINKS[link].in_(language)}"
+            label = f"{short}, {say['links'][link]}"
             sent = demand.traffic[:, place].sum(axis=0) / 1e9
             series[label] = [(float(x), max(0.1, float(y))) for x, y in zip(choices, sent, strict=True)]
     points = [point for line in series.values() for point in line]
-    across = over(say.AXES["degree"].in_(language), [x for x, _ in points], logarithmic=True)
-    up = over(say.AXES["traffic"].in_(language), [y for _, y in points], logarithmic=True)
-    return lines(say.PLOT_TRAFFIC.in_(language), across, up, series)
+    across = over(say["axes"]["degree"], [x for x, _ in points], logarithmic=True)
+    up = over(say["axes"]["traffic"], [y for _, y in points], logarithmic=True)
+    return lines(say["plots"]["traffic"], across, up, series)
 
 
-def _draw_memory(t: Say) -> str:
+def _draw_memory(say: Phrases) -> str:
     names, demand = savings()
     parts = [
         getattr(demand.memory, name) / 1e9
@@ -420,11 +434,11 @@ def _draw_memory(t: Say) -> str:
     ]
     stacks = {name: [float(part[row]) for part in parts] for row, name in enumerate(names)}
     limit = CATALOGUE[ACCELERATORS[0]].memory / 1e9
-    up = over(t(say.AXES["memory"]), [limit, *(sum(stack) for stack in stacks.values())])
-    return bars(t(say.PLOT_MEMORY), up, t(say.PARTS).split("|"), stacks, limit)
+    up = over(say["axes"]["memory"], [limit, *(sum(stack) for stack in stacks.values())])
+    return bars(say["plots"]["memory"], up, say["parts"], stacks, limit)
 
 
-def _draw_hours(t: Say) -> str:
+def _draw_hours(say: Phrases) -> str:
     series = {}
     for name in ACCELERATORS:
         line = []
@@ -436,12 +450,12 @@ def _draw_hours(t: Say) -> str:
                 )
         series[name] = line
     points = [point for line in series.values() for point in line]
-    across = over(t(say.AXES["parameters"]), [x for x, _ in points], logarithmic=True)
-    up = over(t(say.AXES["hours"]), [y for _, y in points], logarithmic=True)
-    return lines(t(say.PLOT_HOURS), across, up, series)
+    across = over(say["axes"]["parameters"], [x for x, _ in points], logarithmic=True)
+    up = over(say["axes"]["hours"], [y for _, y in points], logarithmic=True)
+    return lines(say["plots"]["hours"], across, up, series)
 
 
-def _draw_scaling(t: Say) -> str:
+def _draw_scaling(say: Phrases) -> str:
     series = {}
     for model in DENSE:
         line = []
@@ -451,20 +465,18 @@ def _draw_scaling(t: Say) -> str:
                 line.append((float(devices), 100 * float(ranking.demand.utilization[ranking.order[0]])))
         if line:
             series[model.name] = line
-    across = over(t(say.AXES["devices"]), [x for line in series.values() for x, _ in line], logarithmic=True)
-    up = Axis(t(say.AXES["utilisation"]), 0.0, 80.0)
-    return lines(t(say.PLOT_SCALING), across, up, series)
+    across = over(say["axes"]["devices"], [x for line in series.values() for x, _ in line], logarithmic=True)
+    up = Axis(say["axes"]["utilisation"], 0.0, 80.0)
+    return lines(say["plots"]["scaling"], across, up, series)
 
 
-def _draw_inside(language: Language) -> str:
+def _draw_inside(say: Phrases) -> str:
     ranking, row = inside()
     parts = profile(ranking.demand, row)
     series = {
-        say.LINKS[link].in_(language): [
-            (part.begins, part.begins + part.lasts, part.sends[link] / 1e9) for part in parts
-        ]
+        say["links"][link]: [(part.begins, part.begins + part.lasts, part.sends[link] / 1e9) for part in parts]
         for link in ("node", "domain")
     }
-    across = over(say.AXES["seconds"].in_(language), [parts[-1].begins + parts[-1].lasts])
-    up = over(say.AXES["rate"].in_(language), [value for line in series.values() for _, _, value in line])
-    return steps(say.PLOT_INSIDE.in_(language), across, up, series)
+    across = over(say["axes"]["seconds"], [parts[-1].begins + parts[-1].lasts])
+    up = over(say["axes"]["rate"], [value for line in series.values() for _, _, value in line])
+    return steps(say["plots"]["inside"], across, up, series)
