@@ -384,7 +384,7 @@ class Recogniser:
             severity=fault.severity,
             about=fault.about,
             subject=subject,
-            node=host_of(line.block[line.begin : min(line.end, line.begin + 256)]),
+            node=known[begin].host if begin == line.begin else host_of(line.block[line.begin : line.begin + 256]),
             follows=fault.follows,
             what=fault.what,
             confidence=Confidence.CERTAIN if fault.certain and sure else Confidence.LIKELY,
@@ -522,7 +522,7 @@ def _match(
 
 def _allowed(fault: Fault, start: Start) -> tuple[Follows, bool] | None:
     """What may follow at most where a message begins so, and how sure it is; None where the channel is another."""
-    _, before, program = start
+    before, program = start.before, start.program
     if fault.channel is Channel.KERNEL:
         if before & _OF_PROGRAM or (program is not None and program not in KERNEL):
             return None
