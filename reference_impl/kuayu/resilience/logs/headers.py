@@ -11,7 +11,8 @@
    quoted later in a line has none.
 2. A record of JSON that names host and program is such a header in another notation: those of journals
    (``journalctl -o json``), of syslog-ng and rsyslog, of Fluentd and Vector. The kernel's are those of a journal whose
-   transport is ``kernel``, and those of the others whose program is. A record without both names is a logger's.
+   transport is ``kernel``, and those of the others whose program is. Other records are a logger's, but for what a
+   container or a shipper of files puts around a whole line.
 3. Names of months and days are those of the host's language, as ``journalctl`` and ``dmesg -T`` write them. A word that
    is none of English counts as a month only where host and program follow, and within the brackets of ``dmesg``.
 4. Lines whose numbers were made one zero each, as templates are mined, have the headers of syslog (RFC 3164), of
@@ -21,7 +22,7 @@ Sources: systemd, journalctl(1) and systemd.journal-fields(7) (``_TRANSPORT``, `
 util-linux, dmesg(1) and sys-utils/dmesg.c (``-d``, ``-T``; names by strftime); BusyBox, sysklogd/syslogd.c (facility
 and level before the program); Slurm, src/common/log.c (the step before messages of slurmstepd in slurmd's log);
 Fluentd, in_syslog (``host``, ``ident``); syslog-ng, format-json; rsyslog, ``jsonmesg``; Vector, syslog source
-(``hostname``, ``appname``); Docker, json-file logging driver.
+(``hostname``, ``appname``); Docker, json-file logging driver; Elastic Common Schema, ``log.file.path`` (Filebeat).
 """
 
 import re
@@ -112,6 +113,7 @@ _PIECE = re.compile(
     rb"|(?P<repeated>message repeated \d{1,9} times: \[ ?)"
     rb"|(?P<daemon>(?:slurm(?:(?:stepd|d)(?:-[a-z0-9][a-z0-9._-]{0,62})?|ctld|dbd)|srun|salloc|sbatch|nv-fabricmanager)"
     rb"(?:\[\d{1,10}\])?: )"
+    rb"|(?P<ray>\[" + _DATE + rb" [iwefd] \d{1,10} \d{1,10}\])"
     rb"|(?P<instant>(?:"
     + _DAY
     + rb"|[a-z]{0,3}[\x80-\xff]{2,9}\.?) "
@@ -206,6 +208,9 @@ _RECORD_MESSAGE = re.compile(rb'[{,]\s?"(?:message|msg)" ?: ?"')
 _CONTAINER = re.compile(rb'\{"log":"(?=[^\n]{0,8000}","stream":"std(?:out|err)","time":")')
 """Docker's record of what a container wrote."""
 
+_SHIPPED = re.compile(rb'"file" ?: ?\{ ?"path" ?: ?"')
+"""What a shipper of files of logs notes beside the line: where it stood."""
+
 MAX_RECORD_BYTES = 4096
 """Bytes of a line in which fields of a record are looked for."""
 
@@ -219,6 +224,7 @@ _ADDS = {
     "launched": _JOB,
     "task": _JOB,
     "native": _JOB,
+    "ray": _JOB,
     "cann": _JOB,
     "raised": _JOB,
     "logger": _LOGGER,
@@ -326,6 +332,8 @@ def _rare(block: bytes, low: bytes, start: Start, end: int, *, first: bool) -> S
         return record
     if container := _CONTAINER.match(low, start.position, end):
         return start._replace(position=container.end(), before=start.before | _GATHERED)
+    if (line := _RECORD_MESSAGE.search(low, start.position, end)) and _SHIPPED.search(low, start.position, end):
+        return start._replace(position=line.end(), before=start.before | _GATHERED)
     field = _FIELD.match(low, start.position, end)
     return start._replace(position=field.end(), before=start.before | _LOGGER) if field else None
 

@@ -448,7 +448,7 @@ TEXT = 512
 
 XID_SOURCE, RECOVERY_SOURCE = "xid", "recovery"
 
-FILES = ("nvidia", "amd", "ascend", "torch", "nccl", "host", "network", "storage", "schedulers")
+FILES = ("nvidia", "amd", "ascend", "intel", "torch", "nccl", "host", "network", "storage", "schedulers")
 """Files of the catalogue in order of precedence: what tells of a device comes before what tells of a job."""
 
 _PCI = r"(?P<subject>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
