@@ -180,6 +180,19 @@ def test_repetitions_that_contradict_each_other_are_refused() -> None:
     assert "300, 120" in refusal.reason
 
 
+@pytest.mark.parametrize("shown", [("4294967295", "40"), ("40", "4294967295"), ("2147483632", "40")])
+def test_a_repetition_without_a_value_hides_no_other(shown: tuple[str, str]) -> None:
+    """NVIDIA/dcgm-exporter#418: a blank now and then, here of one pod of two that share the device."""
+    page = "".join(
+        f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",pod="{pod}"}} {value}\n' for pod, value in zip("ab", shown, strict=True)
+    )
+    page += "".join(
+        f'DCGM_FI_DEV_XID_ERRORS{{gpu="0",pod="{pod}"}} {xid}\n'
+        for pod, xid in zip("ab", (2147483632, 79), strict=True)
+    )
+    assert only(page).measures == {"accelerator_utilisation": 0.4, "faults": 1.0}
+
+
 def test_a_line_that_stands_twice_counts_once_even_for_a_counter() -> None:
     line = 'node_disk_read_bytes_total{device="sda"} '
     first = convert(f"{line}1000\n{line}1000\n", "node-exporter")

@@ -134,3 +134,41 @@ def test_slurm_s_steps_are_heard_in_slurmd_s_log_and_elsewhere(header: str) -> N
         header.format("Detected 1 oom_kill event in StepId=1234.0. Some of the step tasks have been OOM Killed.")
     )
     assert (found.code, found.follows, found.subject) == ("slurm.oom", Follows.RESTART, "1234.0")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "step 100 loss 2.1",
+        "[sample] user: here is what dmesg says",
+        "Q: my server prints",
+        "<|im_start|>user",
+        "### Instruction:",
+        "loss: 2.1",
+        "INFO: training goes on",
+        "2026-03-12 04:12:15,120 - trainer - INFO - sample",
+        "Mar 12 04:12:15 n12 systemd[1]: Started train.service.",
+    ],
+)
+def test_a_message_without_a_header_amid_a_program_s_lines_drains_nothing(before: str) -> None:
+    """A training that prints what it generates, line by line: no kernel writes into its log."""
+    for message in (XID, READ_ONLY):
+        found = verdicts(f"{before}\nNVRM: GPU at PCI:0000:9b:00: GPU-1\n{message}\n")
+        assert [each.follows for each in found] == [Follows.WATCH]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "usb 1-1: new high-speed USB device number 2 using xhci_hcd",
+        "docker0: port 3(veth1) entered disabled state",
+        "nvidia 0000:9b:00.0: enabling device (0000 -> 0003)",
+        "NVRM: GPU at PCI:0000:9b:00: GPU-1\n   more of it",
+        "[12345.678901] whatever the kernel says",
+    ],
+)
+def test_a_message_without_a_header_is_told_in_a_log_of_the_kernel(before: str) -> None:
+    """As ``dmesg -t`` and ``journalctl -k -o cat`` print it."""
+    for message in (XID, READ_ONLY):
+        assert [each.follows for each in verdicts(f"{before}\n{message}\n")] == [Follows.DRAIN]

@@ -39,12 +39,13 @@ def told(text: str) -> list[tuple[Follows, str | None]]:
             "0000:9b:00.0",
         ),
         ("Unable to determine the device handle for GPU0000:9B:00.0: Unknown Error", "0000:9B:00.0"),
+        ("NVRM: GPU0 nvAssertOkFailedNoLog: Assertion failed: GPU lost from the bus [NV_ERR_GPU_IS_LOST] (0xF)", None),
         ("Unable to determine the device handle for GPU1: 0000:9B:00.0: Unknown Error", "0000:9B:00.0"),
         ("Unable to determine the device handle for GPU0000:9B:00.0: GPU is lost.", "0000:9B:00.0"),
         ("nvidia 0000:9b:00.0: probe with driver nvidia failed with error -1", "0000:9b:00.0"),
     ],
 )
-def test_a_gpu_that_is_gone_is_drained_however_the_driver_breaks_its_lines(text: str, subject: str) -> None:
+def test_a_gpu_that_is_gone_is_drained_however_the_driver_says_it(text: str, subject: str | None) -> None:
     """NVIDIA's driver, kernel-open/nvidia/nv.c of several versions, rsyslog's ``#012``, nvidia-smi, the driver core."""
     assert told(text) == [(DRAIN, subject)]
 
@@ -86,6 +87,9 @@ E = "[E1112 05:14:36.393067540 ProcessGroupNCCL.cpp:1895] [PG ID 0 PG GUID 0(def
             None,
         ),
         ("RuntimeError: CUDA error: launch timed out and was terminated", None),
+        ("[n07:4112:0:4112] Caught signal 11 (Segmentation fault: address not mapped to object)", None),
+        ("horovod.common.exceptions.HorovodInternalError: Horovod has been shut down. This was caused by x", None),
+        ("XlaRuntimeError: UNAVAILABLE: Task /job:jax_worker/replica:0/task:3 heartbeat timeout.", None),
     ],
 )
 def test_a_job_whose_rank_hangs_or_is_gone_is_restarted_in_every_framework_s_words(
@@ -158,6 +162,7 @@ def test_what_nccl_rccl_and_their_tests_lose_restarts_the_job(text: str) -> None
         ("RuntimeError: HBM MULTI BIT ECC ERROR", RESTART, None),
         ("EZ9999: Inner Error!", RESTART, None),
         ("dcmi module initialize failed. ret is -8005", WATCH, None),
+        ("[PID: 7] 2026-05-08-03:20:31.1 Communication_Error_Notify_Wait(EI0002): The wait times out.", RESTART, None),
     ],
 )
 def test_ascend_s_faults_are_told_in_each_version_s_words(text: str, follows: Follows, subject: str | None) -> None:
@@ -205,6 +210,7 @@ def test_what_is_no_fault_in_such_words_makes_nothing_follow(text: str) -> None:
             WATCH,
             "n07",
         ),
+        ("pdsh@head: n07: ssh exited with exit code 255", WATCH, "n07"),
         ("slurmstepd: error: Job 1234 exceeded memory limit (4224360 > 4194304), being killed", RESTART, None),
         ("slurmd: error: Unable to register: Unable to contact slurm controller (connect failure)", WATCH, None),
         ("train-worker-3   0/1     OOMKilled   0          2m", RESTART, None),

@@ -17,7 +17,8 @@ Rules (clause on expositions):
    name the piece of hardware (``identity_labels``) or the host (``host_labels``) tell none apart: a device is one
    piece, and a node one host.
 6. Repetitions whose values differ contradict each other, and nothing is taken of them; a difference that is smaller
-   than the accuracy asked for is none, as where the value moved while the page was made.
+   than the accuracy asked for is none, as where the value moved while the page was made. One that stands for no value
+   contradicts none.
 7. Where a page shows the parts of a device and not the whole, the parts are put together as the row says.
 8. A device is known by the labels that name its piece of hardware. Series of parts are asked only where the page does
    not show the whole, and each part by itself: parts may have names of their own. Where no hardware is named, a device
@@ -144,7 +145,9 @@ def distinct_series(
         in_part = bool(label) and (entry.name, entry.labels.get(label)) in shared
         key = _series_key(entry, parts if in_part else entry.labels.keys() - ignored)
         first = by_key.setdefault(key, DistinctSeries(entry, key, [entry.value]))
-        if entry.value not in first.values:
+        if plausibility.is_blank(exporter, first.series.value):
+            first.series, first.values = entry, [entry.value]
+        elif entry.value not in first.values and not plausibility.is_blank(exporter, entry.value):
             first.values.append(entry.value)
             step = steps.get(entry.name, 0.0)
             first.contradicts |= not math.isclose(first.series.value, entry.value, rel_tol=NEAR, abs_tol=step)

@@ -148,7 +148,7 @@ _PIECE = re.compile(
     rb"|(?:hccl|hccp|runtime|drv|ge|tdt|aicpu|ascendcl)\(\d{1,10},[^)\n]{0,80}\):[\d.:-]{10,32}"
     rb"|\(pid:\d{1,10}, device:-?\d{1,5}, rankid:-?\d{1,7}\)"
     rb"|(?:warning: )?e[a-z]\d{4}:? ?\[pid: ?\d{1,10}\]|(?:warning: )?e[a-z]\d{4}: (?=inner|the error)"
-    rb"|\[pid: ?\d{1,10}\]|\(e[a-z]\d{4}\):)"
+    rb"|\[pid: ?\d{1,10}\]|\(e[a-z]\d{4}\):|[a-z][a-z_]{3,60}\((?=ei\d{4}\):))"
     # Native code: glog of PyTorch in brackets, NCCL's place in its source.
     rb"|(?P<native>\[[iwefcd]\d{0,4} [^\]\n]{1,100}\.(?:cpp|cc|cu|h|hpp|ts):\d{1,6}\]"
     rb"|[\w./-]{1,160}\.(?:cc|h|cu|cpp):\d{1,6}(?= nccl)"

@@ -13,7 +13,8 @@
    multiplicative hash).
 5. A pattern must stand where the message of its line begins, behind a header of the channel that the fault's source
    writes to (``headers``): what is quoted, printed as a sample or talked about has none. What a form without its header
-   may tell is counted and drains nothing.
+   may tell is counted and drains nothing. A form of the kernel that may do without a header is told so where a log
+   begins, and behind a line of the kernel; in the midst of a program's lines it is a quotation.
 6. Patterns look only at ``REACH`` bytes before and after a word, and none has a repetition within a repetition, so that
    no line takes long.
 """
@@ -135,6 +136,13 @@ _TALK = re.compile(
     rb"|restart\w*|we|to|how|what|why|the log|my|i)\b"
 )
 """Words with which somebody begins who talks about a fault, and quotations."""
+
+
+_SUBSYSTEM = re.compile(
+    rb"\s*[a-z][a-z0-9_/.-]{0,30}!?(?: [0-9a-f]{4,8}:[0-9a-f:.]{5,8}| \d{1,4}-\d[0-9.:-]{0,12})?"
+    rb"(?: [a-z][a-z0-9_.@-]{0,15})?: {1,3}(?=[a-z(\[{<*])"
+)
+"""How a message of the kernel without a header begins: subsystem or driver, device, interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +330,7 @@ class Recogniser:
         first: int,
         since: int = 0,
         until: int | None = None,
-        before: bytes = b"",
+        before: bytes | None = None,
     ) -> Iterator[Verdict]:
         """Verdicts of a block, in the order of its lines.
 
@@ -332,7 +340,8 @@ class Recogniser:
             first: Number of the block's first line.
             since: Where to begin; what is before was scanned with another block, and the first line began in it.
             until: Where to stop; what is after will be scanned with another block.
-            before: What the log had before the block, ``BEFORE_BYTES`` at least or all of it.
+            before: What the log had before the block, ``BEFORE_BYTES`` at least or all of it; None where the lines are
+                no log but each by itself, so that none says who wrote the next.
         """
         low = block.lower()
         until = len(block) if until is None else until
@@ -346,7 +355,7 @@ class Recogniser:
             line = _Line(block, low, begin, end, first + row, cut=row == 0 and since > 0)
             yield from self._line(line, sorted(hits[row]), before)
 
-    def _line(self, line: _Line, hits: list[tuple[int, int]], before: bytes) -> Iterator[Verdict]:
+    def _line(self, line: _Line, hits: list[tuple[int, int]], before: bytes | None) -> Iterator[Verdict]:
         """One verdict for each span of ``REACH`` bytes in which something is told."""
         count = 0
         next_hit = 0
@@ -362,7 +371,9 @@ class Recogniser:
                     yield verdict
                     break
 
-    def _told(self, fault: Fault, line: _Line, hit: int, known: dict[int, Starts], before: bytes) -> Verdict | None:
+    def _told(
+        self, fault: Fault, line: _Line, hit: int, known: dict[int, Starts], before: bytes | None
+    ) -> Verdict | None:
         """The verdict where a line tells a fault near a place."""
         # What a program has written over its own line, such as a bar of progress, is another line.
         begin = line.low.rfind(b"\r", max(line.begin, hit - REACH), hit) + 1 or line.begin
@@ -375,9 +386,11 @@ class Recogniser:
         if matched is None:
             return None
         match, most, sure = matched
+        if before is not None and fault.bare and begin == line.begin and not _is_kernel_s(known[begin]):
+            most, sure = (most, sure) if _follows_the_kernel(line, before) else _COUNTED
         subject = _group(line.block, match, "subject") or _group(line.block, match, "subject2")
         if fault.subject_before is not None:
-            subject = _subject_before(fault.subject_before, line, before)
+            subject = _subject_before(fault.subject_before, line, before or b"")
         verdict = Verdict(
             code=fault.code,
             kind=fault.kind,
@@ -559,6 +572,28 @@ def _at_most(verdict: Verdict, most: Follows) -> Verdict:
         return verdict
     what = f"{verdict.what}, by a line whose header does not prove it"
     return replace(verdict, follows=most, severity=min(verdict.severity, Severity.WARNING), what=what)
+
+
+def _is_kernel_s(begins: Starts) -> bool:
+    return any(start.before & _OF_KERNEL for start in begins)
+
+
+def _follows_the_kernel(line: _Line, before: bytes) -> bool:
+    """Whether lines that look like the kernel's, without headers, go back to one of it or to where the log begins."""
+    begin = max(0, line.begin - BEFORE_BYTES)
+    text = ((before if begin == 0 else b"") + line.block[begin : line.begin])[-BEFORE_BYTES:]
+    for last in reversed(text.split(b"\n")):
+        if not last.strip() or last[:1].isspace():  # a line that goes on
+            continue
+        low = last.lower()
+        headers = 0
+        for start in starts(last, low, 0, len(last)):
+            headers |= start.before
+        if headers & _OF_KERNEL:
+            return True
+        if headers & _OF_PROGRAM or not _SUBSYSTEM.match(low) or _TALK.match(low):
+            return False
+    return True
 
 
 def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> str | None:
