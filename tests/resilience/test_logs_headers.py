@@ -172,3 +172,23 @@ def test_a_message_without_a_header_is_told_in_a_log_of_the_kernel(before: str) 
     """As ``dmesg -t`` and ``journalctl -k -o cat`` print it."""
     for message in (XID, READ_ONLY):
         assert [each.follows for each in verdicts(f"{before}\n{message}\n")] == [Follows.DRAIN]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "\x1b[36m(WorkerDict pid=4112, ip=10.0.0.7)\x1b[0m {}",
+        "10.0.0.7: {}",
+        "0: n07: {}",
+        "train-worker-0 \u203a pytorch {}",
+        '{{"log":"{}\\n","stream":"stderr","time":"2026-03-12T04:12:15.1Z"}}',
+        '{{"log":"{}\\n","stream":"stderr","attrs":{{"tag":"x"}},"time":"2026-03-12T04:12:15.1Z"}}',
+        '{{"_TRANSPORT":"journal","_HOSTNAME":"n07","SYSLOG_IDENTIFIER":"python3","MESSAGE":"{}"}}',
+        '{{"log":{{"file":{{"path":"/var/log/train.log"}}}},"host":{{"name":"n07"}},"message":"{}"}}',
+    ],
+)
+def test_a_rank_s_message_is_told_behind_what_gathers_logs(header: str) -> None:
+    """Ray's workers, DeepSpeed's pdsh by addresses, srun and pdsh, stern, Docker's json-file, a journal, Filebeat."""
+    found = one(header.format("[rank7]:[E626 05:14:36.3 ProcessGroupNCCL.cpp:1743] [PG 0 Rank 7] watchdog is stuck"))
+    assert (found.follows, found.subject) == (Follows.RESTART, "7")
+    assert one(header.format("CUDA error: uncorrectable ECC error encountered")).follows is Follows.DRAIN

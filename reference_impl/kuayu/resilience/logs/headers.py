@@ -5,8 +5,8 @@
 
    What stands before a message is read piece by piece: colours of terminals, prefixes of launchers and containers
    (``srun --label``, ``mpirun --tag-output``, ``torchrun --tee``, Ray, pdsh, Docker Compose, CRI, ``kubectl logs
-   --prefix``), instants, priorities and headers of syslog (RFC 3164, RFC 5424), of journals, of ``dmesg`` in each of
-   its formats and of ``/dev/kmsg``, levels and names that Python's logging, glog, klog and CANN put there, and names
+   --prefix``, stern), instants, priorities and headers of syslog (RFC 3164, RFC 5424), of journals, of ``dmesg`` in each
+   of its formats and of ``/dev/kmsg``, levels and names that Python's logging, glog, klog and CANN put there, and names
    of exceptions. A message may begin after each piece; text that is no such piece ends the header, so that what is
    quoted later in a line has none.
 2. A record of JSON that names host and program is such a header in another notation: those of journals
@@ -136,7 +136,8 @@ _PIECE = re.compile(
     + _CLOCK
     + rb"(?= [a-z0-9][a-z0-9._-]{0,62} (?:kernel|[a-z][\w./@-]{0,62}\[\d{1,10}\]): )|\d{10}\.\d{6}(?= ))"
     # Launchers and containers.
-    rb"|(?P<prefixed>\[pod/[^\]\n]{1,200}\]|std(?:out|err) [fp] |[\w.-]{1,80}[-_]\d{1,4} {1,8}\| |[\w.-]{1,80}\t(?=\{))"
+    rb"|(?P<prefixed>\[pod/[^\]\n]{1,200}\]|std(?:out|err) [fp] |[\w.-]{1,80}[-_]\d{1,4} {1,8}\| "
+    rb"|[a-z0-9.-]{1,80} \xe2\x80\xba [a-z0-9.-]{1,63} |[\w.-]{1,80}\t(?=\{))"
     rb"|(?P<task>(?:[0-9a-f]{8} )?(?:\[rank=\d{1,7}\] )?\|\| )"
     rb"|(?P<launched>\d{1,7}:(?= )|\[(?:rank|default)[ _]?\d{1,7}\]:?|\[\d{1,4},\d{1,7}\]<std(?:err|out)>:"
     rb"|\([a-z_][\w:.]{0,80}(?: [\w:]{1,40}){0,2},? (?:pid|ip)=[^)\n]{1,60}\)|\(raylet(?:, ip=[\d.]{7,15})?\)"
@@ -191,9 +192,9 @@ _ALONE = re.compile(rb"([a-z][\w./@-]{0,63})\[\d{1,10}\]: ")
 _HOST_ONLY = re.compile(
     rb"(?!(?:samples?|examples?|prompt|gen|case|item|line|test|step|q|a|out|output|text|txt|msg|log|row|doc|ex|idx|id|batch"
     rb"|epoch|seq|resp|ans|turn|user|human|assistant|entry|record|token|label|question|answer)\d)"
-    rb"[a-z][a-z.-]{0,40}\d[a-z0-9.-]{0,40}: "
+    rb"(?:[a-z][a-z.-]{0,40}\d[a-z0-9.-]{0,40}|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): "
 )
-"""A host as pdsh and clush put it before each line; without a digit it could be any word."""
+"""A host as pdsh and clush put it before each line; without a digit it could be any word, such as a speaker's."""
 
 _FIELD = re.compile(rb'\{[^{}]{0,512}?"(?:log|msg|message|error|err|exception|exc_info|reason|event)" ?: ?"')
 """A field of a structured log that has a message."""
@@ -205,7 +206,9 @@ _RECORD_TRANSPORT = re.compile(rb'[{,]\s?"_transport' + _STRING)
 _RECORD_MESSAGE = re.compile(rb'[{,]\s?"(?:message|msg)" ?: ?"')
 """Fields of a record of JSON that a daemon of logs wrote."""
 
-_CONTAINER = re.compile(rb'\{"log":"(?=[^\n]{0,8000}","stream":"std(?:out|err)","time":")')
+_CONTAINER = re.compile(
+    rb'\{"log":"(?=[^\n]{0,8000}","stream":"std(?:out|err)",(?:"attrs":\{[^{}\n]{0,1000}\},)?"time":")'
+)
 """Docker's record of what a container wrote."""
 
 _SHIPPED = re.compile(rb'"file" ?: ?\{ ?"path" ?: ?"')
