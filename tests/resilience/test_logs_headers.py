@@ -43,6 +43,11 @@ NAMED = {
         '{{"MESSAGE" : "{}", "SYSLOG_FACILITY" : "0", "SYSLOG_IDENTIFIER" : "kernel", "_TRANSPORT" : "kernel", '
         '"_HOSTNAME" : "n12"}}'
     ),
+    "journalctl -o verbose": (
+        "Thu 2026-03-12 04:12:15.123456 CST [s=1;i=2]\n    _TRANSPORT=kernel\n    _HOSTNAME=n12\n    MESSAGE={}"
+    ),
+    "journalctl -o export": "__CURSOR=s=1;i=2\n_TRANSPORT=kernel\n_HOSTNAME=n12\nPRIORITY=2\nMESSAGE={}",
+    "journalctl -o json-pretty": '{{\n\t"_HOSTNAME" : "n12",\n\t"_TRANSPORT" : "kernel",\n\t"MESSAGE" : "{}"\n}}',
     "Fluentd, JSON": '{{"host":"n12","ident":"kernel","message":"{}"}}',
     "Fluentd, file": '2026-03-12T04:12:15+08:00\tsystem.kern\t{{"host":"n12","ident":"kernel","message":"{}"}}',
     "Vector": '{{"appname":"kernel","facility":"kern","hostname":"n12","message":"{}"}}',
@@ -89,6 +94,8 @@ def test_the_kernel_s_message_is_told_as_dmesg_prints_it(header: str, message: s
         '{{"role":"user","content":"{}","host":"n12","ident":"kernel"}}',
         '{{"host":"n12","ident":"python","message":"{}"}}',
         '{{"messages":[{{"role":"user","content":"my dmesg: {}"}}]}}',
+        "_TRANSPORT=stdout\n_HOSTNAME=n12\nSYSLOG_IDENTIFIER=kernel\nMESSAGE={}",
+        "_TRANSPORT=kernel\n_HOSTNAME=n12\n\nstep 1\nMESSAGE={}",
         "Mar 12 04:12:15 n12 kern.crit python[7]: {}",
         "sample 12 04:12:15 {}",
         "sample 12 04:12:15 he said: {}",

@@ -5,14 +5,15 @@
 
    What stands before a message is read piece by piece: colours of terminals, prefixes of launchers and containers
    (``srun --label``, ``mpirun --tag-output``, ``torchrun --tee``, Ray, pdsh, Docker Compose, CRI, ``kubectl logs
-   --prefix``, stern), instants, priorities and headers of syslog (RFC 3164, RFC 5424), of journals, of ``dmesg`` in each
-   of its formats and of ``/dev/kmsg``, levels and names that Python's logging, glog, klog and CANN put there, and names
-   of exceptions. A message may begin after each piece; text that is no such piece ends the header, so that what is
-   quoted later in a line has none.
+   --prefix``, stern), instants, priorities and headers of syslog (RFC 3164, RFC 5424), of journals, of ``dmesg`` in
+   each of its formats and of ``/dev/kmsg``, levels and names that Python's logging, glog, klog and CANN put there, and
+   names of exceptions. A message may begin after each piece; text that is no such piece ends the header, so that what
+   is quoted later in a line has none.
 2. A record of JSON that names host and program is such a header in another notation: those of journals
    (``journalctl -o json``), of syslog-ng and rsyslog, of Fluentd and Vector. The kernel's are those of a journal whose
    transport is ``kernel``, and those of the others whose program is. Other records are a logger's, but for what a
-   container or a shipper of files puts around a whole line.
+   container or a shipper of files puts around a whole line. Entries of journals may have a line for each field
+   (``-o verbose``, ``export``, ``json-pretty``); those before the message say who wrote it.
 3. Names of months and days are those of the host's language, as ``journalctl`` and ``dmesg -T`` write them. A word that
    is none of English counts as a month only where host and program follow, and within the brackets of ``dmesg``.
 4. Lines whose numbers were made one zero each, as templates are mined, have the headers of syslog (RFC 3164), of
@@ -211,6 +212,10 @@ _CONTAINER = re.compile(
 )
 """Docker's record of what a container wrote."""
 
+_ENTRY_MESSAGE = re.compile(rb'\s*(?:message=|"message" : ")')
+_ENTRY_FIELD = re.compile(rb'\s*"?(_?[A-Z][A-Z0-9_]{1,40})(?:=|" : "?)([^"\r\n]*)')
+"""Lines of an entry of a journal that has one for each field."""
+
 _SHIPPED = re.compile(rb'"file" ?: ?\{ ?"path" ?: ?"')
 """What a shipper of files of logs notes beside the line: where it stood."""
 
@@ -266,7 +271,32 @@ class Starts:
         return None if name is None else name.decode("utf-8", "backslashreplace")
 
 
-def starts(block: bytes, low: bytes, begin: int, end: int) -> Iterator[Start]:
+def entry_start(line: bytes, before: bytes) -> Start | None:
+    """Where the message of a journal's entry begins that has a line for each field; None where a line is none such.
+
+    Args:
+        line: The line; the start is counted from its beginning.
+        before: Lines before it, the nearest last.
+    """
+    message = _ENTRY_MESSAGE.match(line.lower())
+    if message is None:
+        return None
+    fields: dict[bytes, bytes] = {}
+    for earlier in reversed(before.removesuffix(b"\n").split(b"\n")):
+        field = _ENTRY_FIELD.match(earlier)
+        if field is None:
+            break
+        fields.setdefault(field[1], field[2])
+    transport, host = fields.get(b"_TRANSPORT"), fields.get(b"_HOSTNAME")
+    if transport is None or host is None:
+        return None
+    if transport == b"kernel":
+        return Start(message.end(), _KERNEL | _INSTANT, b"kernel", host)
+    program = fields.get(b"SYSLOG_IDENTIFIER", b"").lower()
+    return None if program in KERNEL else Start(message.end(), _INSTANT, program or None, host)
+
+
+def starts(block: bytes, low: bytes, begin: int, end: int, first: Start | None = None) -> Iterator[Start]:
     """Places at which the message of a line may begin, from the first on.
 
     Args:
@@ -274,10 +304,13 @@ def starts(block: bytes, low: bytes, begin: int, end: int) -> Iterator[Start]:
         low: The same in lower case.
         begin: Where the line begins.
         end: Where it ends.
+        first: Where its message begins by lines before it.
     """
     # Most lines of faults are the kernel's in a syslog; their pieces one by one would come to the same.
-    syslog = _SYSLOG.match(low, begin, end)
-    if syslog:
+    syslog = None if first else _SYSLOG.match(low, begin, end)
+    if first:
+        start = first
+    elif syslog:
         start = Start(syslog.end(), _KERNEL | _INSTANT, b"kernel", block[syslog.start(1) : syslog.end(1)])
     else:
         start = Start(_blanks(low, begin, end), 0, None)

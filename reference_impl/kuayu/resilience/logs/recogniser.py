@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from kuayu.resilience.logs.headers import KERNEL, Before, Channel, Start, Starts, host_of, starts
+from kuayu.resilience.logs.headers import KERNEL, Before, Channel, Start, Starts, entry_start, host_of, starts
 
 GRAM = 4
 """Bytes of a word that are looked up; no word is shorter."""
@@ -380,7 +380,11 @@ class Recogniser:
         if begin < hit - REACH or (line.cut and begin == line.begin):
             return None
         if begin not in known:
-            known[begin] = Starts(starts(line.block, line.low, begin, line.end))
+            first = None
+            if before is not None and line.low.find(b"message", begin, begin + 16) >= 0:
+                first = entry_start(line.block[begin : line.end], _lines_before(line, before))
+                first = first and first._replace(position=begin + first.position)
+            known[begin] = Starts(starts(line.block, line.low, begin, line.end, first))
         stop = min(line.end, hit + REACH)
         matched = _match(fault, line.low, hit, stop, known[begin])
         if matched is None:
@@ -580,9 +584,7 @@ def _is_kernel_s(begins: Starts) -> bool:
 
 def _follows_the_kernel(line: _Line, before: bytes) -> bool:
     """Whether lines that look like the kernel's, without headers, go back to one of it or to where the log begins."""
-    begin = max(0, line.begin - BEFORE_BYTES)
-    text = ((before if begin == 0 else b"") + line.block[begin : line.begin])[-BEFORE_BYTES:]
-    for last in reversed(text.split(b"\n")):
+    for last in reversed(_lines_before(line, before).split(b"\n")):
         if not last.strip() or last[:1].isspace():  # a line that goes on
             continue
         low = last.lower()
@@ -596,9 +598,14 @@ def _follows_the_kernel(line: _Line, before: bytes) -> bool:
     return True
 
 
+def _lines_before(line: _Line, before: bytes) -> bytes:
+    begin = max(0, line.begin - BEFORE_BYTES)
+    return ((before if begin == 0 else b"") + line.block[begin : line.begin])[-BEFORE_BYTES:]
+
+
 def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> str | None:
     """The subject that one of the lines shortly before names, the nearest first, in a log of the same host."""
-    text = (before + line.block[: line.begin])[-BEFORE_BYTES:]
+    text = _lines_before(line, before)
     host = host_of(line.block[line.begin : min(line.end, line.begin + 256)])
     for earlier in reversed(text.split(b"\n")[-BEFORE_LINES - 1 : -1]):
         if host_of(earlier[:256]) != host:
