@@ -137,6 +137,12 @@ _TALK = re.compile(
 )
 """Words with which somebody begins who talks about a fault, and quotations."""
 
+_FAILING = re.compile(
+    rb"\b(?:\w*warning|fail\w*|error\w*|exception\w*|crash\w*|abort\w*|died|dead|lost|caught|fatal|unable"
+    rb"|could not|cannot|rank|worker|process|task|node|gpu|npu|device|trainer|training)\b"
+)
+"""Words of a job's own before those of a library: what failed, or that something did."""
+
 
 _SUBSYSTEM = re.compile(
     rb"\s*[a-z][a-z0-9_/.-]{0,30}!?(?: [0-9a-f]{4,8}:[0-9a-f:.]{5,8}| \d{1,4}-\d[0-9.:-]{0,12})?"
@@ -530,7 +536,7 @@ def _match(
             return None
         allowed = _allowed(fault, start)
         match = fault.pattern.match(low, start.position, stop) if allowed else None
-        if match is not None and allowed is not None:
+        if match is not None and allowed is not None and not _is_talk(fault, low, start.position, hit):
             return match, *allowed
     if start is not None and fault.channel is Channel.JOB and fault.follows is not Follows.DRAIN:
         return _loose(fault, low, hit, stop, start)
@@ -555,11 +561,20 @@ def _allowed(fault: Fault, start: Start) -> tuple[Follows, bool] | None:
     return _RESTARTED if before & _OF_LOGGER else _ALL
 
 
+def _is_talk(fault: Fault, low: bytes, begin: int, hit: int) -> bool:
+    """Whether somebody begins to speak where a message of a job begins, and tells the fault after a colon."""
+    return (
+        fault.channel is Channel.JOB and low.find(b": ", begin, hit) >= 0 and _TALK.match(low, begin, hit) is not None
+    )
+
+
 def _loose(fault: Fault, low: bytes, hit: int, stop: int, last: Start) -> tuple[re.Match[bytes], Follows, bool] | None:
     """Where a job puts a few words of its own and a colon before those of a library; not where it quotes or talks."""
     if last.before & _OF_KERNEL or hit - last.position > _MAX_LOOSE or _TALK.match(low, last.position, hit):
         return None
     begin = low.find(b": ", last.position, hit) + 2
+    if not _FAILING.search(low, last.position, begin):
+        return None
     while begin >= 2:  # noqa: PLR2004 - the length of what was looked for
         if _QUOTES.search(low, last.position, begin):
             return None
