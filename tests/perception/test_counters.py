@@ -95,6 +95,39 @@ def test_two_sources_under_one_identity_are_told(values: list[float]) -> None:
     assert last.amount is None
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [5.0e12, 4.0e12, 5.001e12, 4.001e12],
+        [3.0e12, 2.5e12, 3.001e12, 2.501e12, 3.002e12],
+        [2.5e12, 3.0e12, 2.501e12, 3.001e12, 2.502e12],
+        [3.0e12, 3.0001e12, 2.5e12, 2.5001e12, 3.0002e12, 3.0003e12, 2.5002e12],
+    ],
+)
+def test_two_sources_are_told_too_where_their_counters_are_less_than_a_quarter_apart(values: list[float]) -> None:
+    """Cloned machines of like age: node_exporter's disk and port counters fall by less than a reset would."""
+    found = steps(values)
+    assert found[-1].known.alternates
+    assert max(each.amount or 0 for each in found[2:]) <= 2e9
+
+
+@pytest.mark.parametrize("garbage", [808334905, 4294967290, 2**63])
+def test_a_small_count_goes_on_after_a_leap_that_no_fault_counter_makes(garbage: float) -> None:
+    """AMD's gpu_ecc_uncorrect_total, Hygon's dcu_ue_count: what was counted before is not counted again."""
+    *_, back, later = steps([3, garbage, 3, 4])
+    assert (back.amount, back.returned, later.amount) == (0, True, 1)
+    assert amounts([0, garbage, 2]) == [None, garbage, 2]
+
+
+@given(st.floats(1e9, 1e15), st.lists(st.tuples(st.floats(1e5, 1e8), st.booleans()), min_size=2, max_size=20))
+def test_small_slips_of_a_kernel_s_counter_are_no_second_source(first: float, gains: list[tuple[float, bool]]) -> None:
+    values = [first]
+    for gain, slips in gains:
+        values.append(values[-1] - 4096 if slips else values[-1] + gain)
+    found = steps(values)
+    assert not any(each.known.alternates for each in found)
+
+
 def test_a_conflict_that_is_over_is_forgotten_after_ten_minutes() -> None:
     known = steps([5.0e12, 1.0e9, 5.001e12, 1.1e9])[-1].known
     later = step(known, 3 * PERIOD + 601_000, 1.2e9)
@@ -123,6 +156,8 @@ def test_a_start_time_tells_a_reset_that_the_values_do_not() -> None:
     assert amounts([1e6, 10], [-1_000_000, -1_000_400]) == [None, None]  # the same run: it was not reset
     assert amounts([3, 5], [-1_000_000, PERIOD]) == [None, None]  # a stream whose zero is not known
     assert amounts([3, 5, 9], [-1_000_000, PERIOD, PERIOD]) == [None, None, 4]
+    assert amounts([3, 5], [None, PERIOD - 10_000]) == [None, 5]  # an agent that states it only since
+    assert amounts([3, 5], [None, -1_000_000]) == [None, 2]
 
 
 def test_start_times_of_two_sources_are_told() -> None:

@@ -88,6 +88,35 @@ def test_a_blank_is_no_fault(blank: str) -> None:
     assert refused(reading) == {"faults"}
 
 
+AMD_SILENT = (
+    'gpu_power_usage{gpu_id="0",gpu_partition_id="0"} 65535\n'
+    'gpu_gfx_activity{gpu_id="0",gpu_partition_id="0"} 65535\n'
+    'gpu_used_vram{gpu_id="0",gpu_partition_id="0"} 17592186044415\n'
+    'gpu_health{gpu_id="0",gpu_partition_id="0"} 0\n'
+)
+NPU_SILENT = (
+    'npu_chip_info_power{id="0"} -1\nnpu_chip_info_utilization{id="0"} -1\n'
+    'npu_chip_info_hbm_used_memory{id="0"} -1\nnpu_chip_info_health_status{id="0"} 0\n'
+)
+
+
+@pytest.mark.parametrize(("exporter", "page"), [("amd-metrics-exporter", AMD_SILENT), ("npu-exporter", NPU_SILENT)])
+def test_what_other_libraries_fill_in_hides_no_fault(exporter: str, page: str) -> None:
+    """amdsmi: the largest number of 16 bits, and of 64 bits in MiB; DCMI: −1. Health stands beside them."""
+    reading = only(page, exporter, {})
+    assert reading.measures == {"health_state": "faulty"}
+    assert refused(reading) == {"power", "accelerator_utilisation", "accelerator_memory_used"}
+
+
+def test_a_counter_below_zero_is_refused_and_nothing_is_compared_with_it() -> None:
+    first = convert(disk(-2147483000), "node-exporter")
+    assert refused(first.readings[0]) == {"storage_read_flow"}
+    then = convert(disk(5e9), "node-exporter", 15_000, first.counters)
+    assert then.readings == []
+    (reading,) = convert(disk(5.0003e9), "node-exporter", 30_000, then.counters).readings
+    assert reading.measures == {"storage_read_flow": pytest.approx(20_000)}
+
+
 def test_no_device_has_more_than_it_was_registered_with() -> None:
     page = 'DCGM_FI_DEV_FB_USED{{gpu="0"}} {}\nDCGM_FI_DEV_POWER_USAGE{{gpu="0"}} {}\n'
     assert refused(only(page.format(180_000, 1500))) == {"accelerator_memory_used", "power"}
@@ -149,6 +178,19 @@ def test_repetitions_that_contradict_each_other_are_refused() -> None:
     (refusal,) = reading.refused
     assert refusal.contradictory
     assert "300, 120" in refusal.reason
+
+
+@pytest.mark.parametrize("shown", [("4294967295", "40"), ("40", "4294967295"), ("2147483632", "40")])
+def test_a_repetition_without_a_value_hides_no_other(shown: tuple[str, str]) -> None:
+    """NVIDIA/dcgm-exporter#418: a blank now and then, here of one pod of two that share the device."""
+    page = "".join(
+        f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",pod="{pod}"}} {value}\n' for pod, value in zip("ab", shown, strict=True)
+    )
+    page += "".join(
+        f'DCGM_FI_DEV_XID_ERRORS{{gpu="0",pod="{pod}"}} {xid}\n'
+        for pod, xid in zip("ab", (2147483632, 79), strict=True)
+    )
+    assert only(page).measures == {"accelerator_utilisation": 0.4, "faults": 1.0}
 
 
 def test_a_line_that_stands_twice_counts_once_even_for_a_counter() -> None:
@@ -254,6 +296,14 @@ def hint(page: str, exporter: str) -> str:
         ('dcgm_fi_dev_gpu_util{gpu="0"} 1\n', "dcgm-exporter", "in another case"),
         ('gpu_dcgm_utilization_ratio{gpu_number="0"} 1\n', "dcgm-exporter", "dcgmreceiver"),
         ('nvidia_smi_power_draw_watts{uuid="a"} 1\n', "dcgm-exporter", "nvidia_gpu_exporter"),
+        ('xpum_power_watts{dev="0"} 1\n', "dcgm-exporter", "Intel XPU Manager"),
+        ('amd_gpu_power{gpu_power="0"} 1\n', "amd-metrics-exporter", "amd_smi_exporter"),
+        ('vnpu_pod_aicore_utilization{id="0"} 1\n', "npu-exporter", "virtual NPUs"),
+        ('container_npu_utilization{id="0"} 1\n', "npu-exporter", "npu-exporter's containers"),
+        ('instance:DCGM_FI_DEV_GPU_UTIL:avg5m{gpu="0"} 1\n', "dcgm-exporter", "after a recording rule"),
+        ('DCGM_FI_DEV_GPU_UTIL_avg{gpu="0"} 1\n', "dcgm-exporter", "with '_avg' behind them"),
+        ('node_cpu_seconds_total{cpu="0"} 1\n', "dcgm-exporter", "begin as those of node-exporter"),
+        ('DCGM_FI_DEV_GPU_TEMP{gpu="0"} 30\n', "dcgm-exporter", "of which the map takes others"),
         ("go_goroutines 5\n", "dcgm-exporter", "no series of the page is in the map of dcgm-exporter"),
         ('DCGM_FI_DEV_GPU_UTIL{minor="0"} 1\n', "dcgm-exporter", "no label 'gpu'"),
         ('gpu_power_usage{gpu_id="0",gpu_partition_id="NA"} 1\n', "amd-metrics-exporter", "gpu_partition_id='0'"),
@@ -262,6 +312,20 @@ def hint(page: str, exporter: str) -> str:
 )
 def test_a_page_of_which_nothing_is_used_says_why(page: str, exporter: str, words: str) -> None:
     assert words in hint(page, exporter)
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ("<!DOCTYPE html>\n<html><head><title>Node Exporter</title></head></html>\n", "a page of HTML"),
+        ('{"error": "unauthorized"}\n', "JSON"),
+        ('HTTP/1.1 200 OK\nContent-Type: text/plain\n\nDCGM_FI_DEV_GPU_UTIL{gpu="0"} 1\n', "answer of HTTP"),
+    ],
+)
+def test_what_is_no_page_of_metrics_at_all_is_told(sent: str, words: str) -> None:
+    """The landing page of an exporter, the answer of a gateway, and what ``curl -i`` prints."""
+    with pytest.raises(MalformedExpositionError, match=words):
+        exposition.parse(sent)
 
 
 def test_a_byte_order_mark_and_line_ends_of_windows_hide_nothing() -> None:

@@ -1,6 +1,7 @@
 """The catalogue of log faults: each entry's own examples, lists of lines, and headers that a fault's line may have."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -241,3 +242,37 @@ def test_words_are_found_wherever_they_stand() -> None:
     assert list(needles.find(b"abc", 0, 3)) == []
     with pytest.raises(ValueError, match="fewer than 4"):
         WordSearch([b"xid"])
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "user: {}",
+        "[sample] {}",
+        "[generated] {}",
+        "Q: {}",
+        "assistant: It says {}",
+        "Generated text: {}",
+        "<|user|> {}",
+        "> {}",
+        "The log said: {}",
+        "I got: {}",
+        '{{"text":"{}"}}',
+    ],
+)
+def test_what_a_training_prints_as_a_sample_starts_nothing_again(quoted: str) -> None:
+    assert acted_on(quoted, FAULTS) == []
+
+
+@pytest.mark.parametrize("quoted", ["caption: {}", "doc 12: {}", "step 3 sample: {}"])
+def test_words_that_say_of_no_failure_are_no_job_s_own_before_those_of_a_library(quoted: str) -> None:
+    # Behind a command's name and a file's, what stands before may be anything.
+    assert acted_on(quoted, [fault for fault in FAULTS if fault.kind != "storage"]) == []
+    assert one("training failed: CUDA out of memory. Tried to allocate 2.00 GiB").follows is Follows.RESTART
+
+
+def acted_on(quoted: str, faults: Sequence[Fault]) -> list[str]:
+    """Examples after which something follows where they are quoted."""
+    lines = [text for fault in faults for text in fault.examples if "\n" not in text]
+    acted = {Follows.DRAIN, Follows.RESTART}
+    return [text for text in lines if any(each.follows in acted for each in verdicts(quoted.format(text)))]

@@ -9,15 +9,16 @@ Rules (clause on expositions):
 3. Terms of the same subject are summed over series and over the fields of a row; states give the worst. A row whose
    fields do not all give something gives nothing: a sum with a missing term is not the sum. Of several rows for one
    measure the first that gives something counts.
-4. NaN is an absent value. A value that cannot be (:mod:`kuayu.perception.plausibility`) is refused with the measure
-   that it would have been part of, and with nothing else; nothing is ever compared with it.
+4. NaN is an absent value. A value that cannot be (:mod:`kuayu.perception.plausibility`), such as a counter below zero,
+   is refused with the measure that it would have been part of, and with nothing else; nothing is ever compared with it.
 5. A line that stands twice with the same value is one. Series that differ in nothing but who uses the device (the
    register's ``sharing_labels``) repeat one sample. Where they differ in who uses it, other labels may be the user's as
    well (labels of a pod), so that of these only the ones that name parts of the device tell samples apart. Labels that
    name the piece of hardware (``identity_labels``) or the host (``host_labels``) tell none apart: a device is one
    piece, and a node one host.
 6. Repetitions whose values differ contradict each other, and nothing is taken of them; a difference that is smaller
-   than the accuracy asked for is none, as where the value moved while the page was made.
+   than the accuracy asked for is none, as where the value moved while the page was made. One that stands for no value
+   contradicts none.
 7. Where a page shows the parts of a device and not the whole, the parts are put together as the row says.
 8. A device is known by the labels that name its piece of hardware. Series of parts are asked only where the page does
    not show the whole, and each part by itself: parts may have names of their own. Where no hardware is named, a device
@@ -29,8 +30,9 @@ Rules (clause on expositions):
    (:func:`kuayu.perception.counters.sighting`).
 10. Where nothing of a page is used, its names tell why, looked for in this order: the names are right and the labels
     are not; the names are those of another exporter of the register; they are those of one with other words before
-    them, or without the prefix that the map has, or in another case; they are of a program that the register does not
-    know.
+    them, or without the prefix that the map has, or in another case; they are recording rules over those of one, or
+    have other words behind them; they are of a program that the register does not know; they begin as those of one do,
+    whose map takes others.
 
 Sources:
 
@@ -42,7 +44,9 @@ Sources:
 - Names of other programs: ROCm/device-metrics-exporter docs/configuration/configmap.md (``MetricsFieldPrefix``);
   Cambricon/mlu-exporter README.md (``--metrics-prefix``); open-telemetry/opentelemetry-collector-contrib
   receiver/dcgmreceiver/documentation.md (``gpu.dcgm.*``); utkuozdemir/nvidia_gpu_exporter README.md (``nvidia_smi_*``);
-  google/cadvisor docs/storage/prometheus.md (``container_*``).
+  google/cadvisor docs/storage/prometheus.md (``container_*``); intel/xpumanager rest/prometheus_exporter.py
+  (``xpum_*``); amd/amd_smi_exporter README.md (``amd_gpu_*``); ROCm/omnistat docs (``rocm_*``); Prometheus, "Recording
+  rules" (level, metric and operations with colons between).
 """
 
 import ipaddress
@@ -80,6 +84,13 @@ _COUNTED = frozenset({Transform.rate, Transform.increase})
 
 STRANGERS: Final = {
     "gpu_dcgm_": "the OpenTelemetry Collector's dcgmreceiver",
+    "dcgm_gpu_": "the OpenTelemetry Collector's dcgmreceiver",
+    "container_npu_": "npu-exporter's containers",
+    "vnpu_pod_": "npu-exporter's virtual NPUs",
+    "xpum_": "Intel XPU Manager",
+    "amd_gpu_": "amd_smi_exporter",
+    "rocm_": "Omnistat",
+    "kepler_": "Kepler",
     "nvidia_smi_": "nvidia_gpu_exporter",
     "nvidia_gpu_": "a plain NVML exporter",
     "container_": "cAdvisor",
@@ -87,6 +98,9 @@ STRANGERS: Final = {
     "windows_": "windows_exporter",
 }
 """Programs that the register has no map for, by how their names begin."""
+
+TOO_COMMON: Final = frozenset({"gpu", "accelerator", "container"})
+"""First words of names that say nothing of whose they are."""
 
 MIN_TAIL_CHARACTERS: Final = 6
 """Characters that a field has to have for a name that ends in it to tell anything."""
@@ -131,7 +145,9 @@ def distinct_series(
         in_part = bool(label) and (entry.name, entry.labels.get(label)) in shared
         key = _series_key(entry, parts if in_part else entry.labels.keys() - ignored)
         first = by_key.setdefault(key, DistinctSeries(entry, key, [entry.value]))
-        if entry.value not in first.values:
+        if plausibility.is_blank(exporter, first.series.value):
+            first.series, first.values = entry, [entry.value]
+        elif entry.value not in first.values and not plausibility.is_blank(exporter, entry.value):
             first.values.append(entry.value)
             step = steps.get(entry.name, 0.0)
             first.contradicts |= not math.isclose(first.series.value, entry.value, rel_tol=NEAR, abs_tol=step)
@@ -496,7 +512,7 @@ class _Work:
 
     def _step(self, distinct: DistinctSeries, instant: int, rows: Sequence[_Row]) -> Step | None:
         transforms = {row.entry.transform for row in rows}
-        if transforms.isdisjoint(_COUNTED):
+        if transforms.isdisjoint(_COUNTED) or distinct.series.value < 0:
             return None
         series, key = distinct.series, distinct.key
         shortest = MIN_RATE_SECONDS if Transform.rate in transforms else 0.0
@@ -525,6 +541,8 @@ class _Work:
             cell.refuse(series.name, f"{series.name} is {series.value:.17g}, which stands for no value")
         elif not math.isfinite(series.value):
             cell.refuse(series.name, f"{series.name} is not finite")
+        elif entry.transform in _COUNTED and series.value < 0:
+            cell.refuse(series.name, f"{series.name} is {series.value:.17g}, and no counter is below zero")
         elif entry.transform is Transform.present:
             cell.add(series.name, float(any(distinct.values)))
         elif distinct.contradicts:
@@ -613,7 +631,7 @@ def _guess_exporter(names: Collection[str], mine: str, fields: Mapping[str, set[
     other = max(shared, key=shared.__getitem__)
     if shared[other]:
         return f"they look like those of {other}: name it in the parameter exporter"
-    for form, tell in ((str.lower, _in_another_case), (str, _with_prefix)):
+    for form, tell in ((str.lower, _in_another_case), (str, _with_prefix), (str, _aggregated)):
         alike = {form(name) for name in names}
         for exporter in sorted(fields, key=lambda field: field != mine):
             word = tell(alike, fields[exporter])
@@ -621,8 +639,24 @@ def _guess_exporter(names: Collection[str], mine: str, fields: Mapping[str, set[
                 return f"they look like those of {exporter} {word}"
     for beginning, program in STRANGERS.items():
         if any(name.lower().startswith(beginning) for name in names):
-            return f"they look like those of {program}, which has no map: send the page of an exporter that has one"
+            return f"they look like those of {program}, for which there is no map: send the page of another exporter"
+    firsts = {name.partition("_")[0] for name in names} - TOO_COMMON
+    for exporter in sorted(fields, key=lambda field: field != mine):
+        if any(field.partition("_")[0] in firsts for field in fields[exporter]):
+            others = ", ".join(sorted(fields[exporter])[:3])
+            return f"they begin as those of {exporter}, of which the map takes others, such as {others}"
     return ""
+
+
+def _aggregated(names: Collection[str], fields: Iterable[str]) -> str | None:
+    """Whether names are recording rules over fields, or have other words behind them."""
+    for name_in_map in fields:
+        for name in names:
+            if name_in_map in name.split(":")[1:-1] or (":" in name and name.partition(":")[0] == name_in_map):
+                return f"after a recording rule ({name[:80]!r}): send the exporter's own page"
+            if name.startswith(f"{name_in_map}_") and len(name_in_map) >= MIN_TAIL_CHARACTERS:
+                return f"with {name.removeprefix(name_in_map)!r} behind them, which the map does not have"
+    return None
 
 
 def _in_another_case(lowered: Collection[str], fields: Iterable[str]) -> str | None:

@@ -2,14 +2,16 @@
 
 Rules (clause on expositions):
 
-* A start time that is later than the known one says that the counter began anew: its increase is its value. Where the
-  start time is unchanged, the counter was not reset, so that a fall tells nothing.
+* A start time that is later than the known one, or than when a counter without one was last seen, says that it began
+  anew: its increase is its value. Where the start time is unchanged, the counter was not reset, so that a fall tells
+  nothing.
 * Without start times, a counter that fell below three quarters was reset, and its increase is its value. One that fell
   by less slipped back, as counters of the kernel do (prometheus/node_exporter#1686, #2568): this page gives nothing,
   and the next one is compared with it. A count below 100 does not slip.
-* A value that goes on where the series had been before it fell or leapt is compared with that earlier value: what stood
-  between was wrong (prometheus/node_exporter#2155), or is of another source. An earlier value that the counter has
-  counted past since is none to go back to: what comes near it after a fall was reset.
+* A value that goes on where the series had been before it fell, slipped back or leapt is compared with that earlier
+  value: what stood between was wrong (prometheus/node_exporter#2155), or is of another source. Small counts, such as
+  those of faults, may go on after a leap that no such counter makes. An earlier value that the counter has counted past
+  since is none to go back to: what comes near it after a fall was reset.
 * A series that within ten minutes went back to where it had been, both up and down, comes from two sources under one
   identity (cloned machines: coroot/coroot#145, netdata/netdata#21527). Until that ends it gives nothing.
 
@@ -36,6 +38,9 @@ NEAR_UNSURE = 0.001
 
 SURE_LEAP = 1000
 """Counts that such a rise has at least: of less, one count is more than that share."""
+
+FAR_COUNT = 1e6
+"""Counts of a fall after which a small count may go on from where it had been: what it fell from was not its own."""
 
 LEAP = 20.0
 """Times its usual pace by which a rise may be a return."""
@@ -153,6 +158,8 @@ def step(known: Known | None, instant: int, value: float, began: int | None = No
     known = _recent(known, instant)
     if began is not None and known.began is not None and abs(began - known.began) > SAME_START:
         return _begun_anew(known, instant, value, began, seconds)
+    if began is not None and known.began is None and known.instant < began < instant:
+        return _begun_anew(replace(known, began=known.instant), instant, value, began, seconds)
     earlier = _earlier(known, value, seconds)
     if earlier is not None:
         return _returned(known, instant, value, began, earlier)
@@ -168,7 +175,7 @@ def step(known: Known | None, instant: int, value: float, began: int | None = No
     if began is not None and known.began is not None:
         return Step(now)
     if slipped(known.value, value):
-        return Step(now)
+        return Step(replace(now, pace=None, earlier=_noted(known)))  # what rose before may have been no pace
     return _step_after(replace(now, earlier=_noted(known)), value, seconds)
 
 
@@ -234,14 +241,16 @@ def _earlier(known: Known, value: float, seconds: float) -> Point | None:
     share = NEAR_ABOVE if rose else NEAR_BELOW
     if rose and known.pace and leap / seconds < LEAP * known.pace:
         return None
-    if rose and not known.pace and value <= FIRST_LEAP * known.value:
+    fell_least = bool(known.earlier) and slipped(known.earlier[0][1], known.value)
+    if rose and not known.pace and value <= FIRST_LEAP * known.value and not fell_least:
         if leap < SURE_LEAP:
             return None
         share = NEAR_UNSURE
+    smallest = 0 if not rose and leap >= FAR_COUNT else SMALL_COUNT
     near = (
         (when, value_then)
         for when, value_then in known.earlier
-        if value_then >= SMALL_COUNT and (value_then > known.value) == rose and 0 <= value - value_then <= share * leap
+        if value_then >= smallest and (value_then > known.value) == rose and 0 <= value - value_then <= share * leap
     )
     return min(near, key=lambda point: value - point[1], default=None)
 

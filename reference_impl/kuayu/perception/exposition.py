@@ -33,6 +33,9 @@ TYPES = frozenset(
 )
 """Types of the text format and of OpenMetrics; exporters mix them."""
 
+OTHER_FORMS = {"<": "a page of HTML", "{": "JSON", "[": "JSON", "HTTP/": "the head of an answer of HTTP"}
+"""What is often sent in place of a page of metrics, by how a line of it begins."""
+
 _TYPE_LINE = re.compile(r"#\s*TYPE\s")
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
 _MILLISECONDS = re.compile(r"[+-]?\d+", re.ASCII)
@@ -163,6 +166,7 @@ def _checked_numbers(number: int, line: str, timestamps: re.Pattern[str]) -> lis
             return after
         case [value, timestamp] if _NUMBER.fullmatch(value) and timestamps.fullmatch(timestamp):
             return after
+    wrong = next((f"; this looks like {form}" for start, form in OTHER_FORMS.items() if line.startswith(start)), "")
     raise MalformedExpositionError(
-        f"line {number}: expected a value in ASCII digits and at most a timestamp in whole milliseconds"
+        f"line {number}: expected a value in ASCII digits and at most a timestamp in whole milliseconds{wrong}"
     )

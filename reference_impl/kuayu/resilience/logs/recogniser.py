@@ -13,7 +13,8 @@
    multiplicative hash).
 5. A pattern must stand where the message of its line begins, behind a header of the channel that the fault's source
    writes to (``headers``): what is quoted, printed as a sample or talked about has none. What a form without its header
-   may tell is counted and drains nothing.
+   may tell is counted and drains nothing. A form of the kernel that may do without a header is told so where a log
+   begins, and behind a line of the kernel; in the midst of a program's lines it is a quotation.
 6. Patterns look only at ``REACH`` bytes before and after a word, and none has a repetition within a repetition, so that
    no line takes long.
 """
@@ -33,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from kuayu.resilience.logs.headers import KERNEL, Before, Channel, Start, Starts, host_of, starts
+from kuayu.resilience.logs.headers import KERNEL, Before, Channel, Start, Starts, entry_start, host_of, starts
 
 GRAM = 4
 """Bytes of a word that are looked up; no word is shorter."""
@@ -135,6 +136,19 @@ _TALK = re.compile(
     rb"|restart\w*|we|to|how|what|why|the log|my|i)\b"
 )
 """Words with which somebody begins who talks about a fault, and quotations."""
+
+_FAILING = re.compile(
+    rb"\b(?:\w*warning|fail\w*|error\w*|exception\w*|crash\w*|abort\w*|died|dead|lost|caught|fatal|unable"
+    rb"|could not|cannot|rank|worker|process|task|node|gpu|npu|device|trainer|training)\b"
+)
+"""Words of a job's own before those of a library: what failed, or that something did."""
+
+
+_SUBSYSTEM = re.compile(
+    rb"\s*[a-z][a-z0-9_/.-]{0,30}!?(?: [0-9a-f]{4,8}:[0-9a-f:.]{5,8}| \d{1,4}-\d[0-9.:-]{0,12})?"
+    rb"(?: [a-z][a-z0-9_.@-]{0,15})?: {1,3}(?=[a-z(\[{<*])"
+)
+"""How a message of the kernel without a header begins: subsystem or driver, device, interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +336,7 @@ class Recogniser:
         first: int,
         since: int = 0,
         until: int | None = None,
-        before: bytes = b"",
+        before: bytes | None = None,
     ) -> Iterator[Verdict]:
         """Verdicts of a block, in the order of its lines.
 
@@ -332,7 +346,8 @@ class Recogniser:
             first: Number of the block's first line.
             since: Where to begin; what is before was scanned with another block, and the first line began in it.
             until: Where to stop; what is after will be scanned with another block.
-            before: What the log had before the block, ``BEFORE_BYTES`` at least or all of it.
+            before: What the log had before the block, ``BEFORE_BYTES`` at least or all of it; None where the lines are
+                no log but each by itself, so that none says who wrote the next.
         """
         low = block.lower()
         until = len(block) if until is None else until
@@ -346,7 +361,7 @@ class Recogniser:
             line = _Line(block, low, begin, end, first + row, cut=row == 0 and since > 0)
             yield from self._line(line, sorted(hits[row]), before)
 
-    def _line(self, line: _Line, hits: list[tuple[int, int]], before: bytes) -> Iterator[Verdict]:
+    def _line(self, line: _Line, hits: list[tuple[int, int]], before: bytes | None) -> Iterator[Verdict]:
         """One verdict for each span of ``REACH`` bytes in which something is told."""
         count = 0
         next_hit = 0
@@ -362,29 +377,37 @@ class Recogniser:
                     yield verdict
                     break
 
-    def _told(self, fault: Fault, line: _Line, hit: int, known: dict[int, Starts], before: bytes) -> Verdict | None:
+    def _told(
+        self, fault: Fault, line: _Line, hit: int, known: dict[int, Starts], before: bytes | None
+    ) -> Verdict | None:
         """The verdict where a line tells a fault near a place."""
         # What a program has written over its own line, such as a bar of progress, is another line.
         begin = line.low.rfind(b"\r", max(line.begin, hit - REACH), hit) + 1 or line.begin
         if begin < hit - REACH or (line.cut and begin == line.begin):
             return None
         if begin not in known:
-            known[begin] = Starts(starts(line.block, line.low, begin, line.end))
+            first = None
+            if before is not None and line.low.find(b"message", begin, begin + 16) >= 0:
+                first = entry_start(line.block[begin : line.end], _lines_before(line, before))
+                first = first and first._replace(position=begin + first.position)
+            known[begin] = Starts(starts(line.block, line.low, begin, line.end, first))
         stop = min(line.end, hit + REACH)
         matched = _match(fault, line.low, hit, stop, known[begin])
         if matched is None:
             return None
         match, most, sure = matched
+        if before is not None and fault.bare and begin == line.begin and not _is_kernel_s(known[begin]):
+            most, sure = (most, sure) if _follows_the_kernel(line, before) else _COUNTED
         subject = _group(line.block, match, "subject") or _group(line.block, match, "subject2")
         if fault.subject_before is not None:
-            subject = _subject_before(fault.subject_before, line, before)
+            subject = _subject_before(fault.subject_before, line, before or b"")
         verdict = Verdict(
             code=fault.code,
             kind=fault.kind,
             severity=fault.severity,
             about=fault.about,
             subject=subject,
-            node=host_of(line.block[line.begin : min(line.end, line.begin + 256)]),
+            node=known[begin].host if begin == line.begin else host_of(line.block[line.begin : line.begin + 256]),
             follows=fault.follows,
             what=fault.what,
             confidence=Confidence.CERTAIN if fault.certain and sure else Confidence.LIKELY,
@@ -448,7 +471,7 @@ TEXT = 512
 
 XID_SOURCE, RECOVERY_SOURCE = "xid", "recovery"
 
-FILES = ("nvidia", "amd", "ascend", "torch", "nccl", "host", "network", "storage", "schedulers")
+FILES = ("nvidia", "amd", "ascend", "intel", "torch", "nccl", "host", "network", "storage", "schedulers")
 """Files of the catalogue in order of precedence: what tells of a device comes before what tells of a job."""
 
 _PCI = r"(?P<subject>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?)"
@@ -513,7 +536,7 @@ def _match(
             return None
         allowed = _allowed(fault, start)
         match = fault.pattern.match(low, start.position, stop) if allowed else None
-        if match is not None and allowed is not None:
+        if match is not None and allowed is not None and not _is_talk(fault, low, start.position, hit):
             return match, *allowed
     if start is not None and fault.channel is Channel.JOB and fault.follows is not Follows.DRAIN:
         return _loose(fault, low, hit, stop, start)
@@ -522,7 +545,7 @@ def _match(
 
 def _allowed(fault: Fault, start: Start) -> tuple[Follows, bool] | None:
     """What may follow at most where a message begins so, and how sure it is; None where the channel is another."""
-    _, before, program = start
+    before, program = start.before, start.program
     if fault.channel is Channel.KERNEL:
         if before & _OF_PROGRAM or (program is not None and program not in KERNEL):
             return None
@@ -538,11 +561,20 @@ def _allowed(fault: Fault, start: Start) -> tuple[Follows, bool] | None:
     return _RESTARTED if before & _OF_LOGGER else _ALL
 
 
+def _is_talk(fault: Fault, low: bytes, begin: int, hit: int) -> bool:
+    """Whether somebody begins to speak where a message of a job begins, and tells the fault after a colon."""
+    return (
+        fault.channel is Channel.JOB and low.find(b": ", begin, hit) >= 0 and _TALK.match(low, begin, hit) is not None
+    )
+
+
 def _loose(fault: Fault, low: bytes, hit: int, stop: int, last: Start) -> tuple[re.Match[bytes], Follows, bool] | None:
     """Where a job puts a few words of its own and a colon before those of a library; not where it quotes or talks."""
     if last.before & _OF_KERNEL or hit - last.position > _MAX_LOOSE or _TALK.match(low, last.position, hit):
         return None
     begin = low.find(b": ", last.position, hit) + 2
+    if not _FAILING.search(low, last.position, begin):
+        return None
     while begin >= 2:  # noqa: PLR2004 - the length of what was looked for
         if _QUOTES.search(low, last.position, begin):
             return None
@@ -561,9 +593,34 @@ def _at_most(verdict: Verdict, most: Follows) -> Verdict:
     return replace(verdict, follows=most, severity=min(verdict.severity, Severity.WARNING), what=what)
 
 
+def _is_kernel_s(begins: Starts) -> bool:
+    return any(start.before & _OF_KERNEL for start in begins)
+
+
+def _follows_the_kernel(line: _Line, before: bytes) -> bool:
+    """Whether lines that look like the kernel's, without headers, go back to one of it or to where the log begins."""
+    for last in reversed(_lines_before(line, before).split(b"\n")):
+        if not last.strip() or last[:1].isspace():  # a line that goes on
+            continue
+        low = last.lower()
+        headers = 0
+        for start in starts(last, low, 0, len(last)):
+            headers |= start.before
+        if headers & _OF_KERNEL:
+            return True
+        if headers & _OF_PROGRAM or not _SUBSYSTEM.match(low) or _TALK.match(low):
+            return False
+    return True
+
+
+def _lines_before(line: _Line, before: bytes) -> bytes:
+    begin = max(0, line.begin - BEFORE_BYTES)
+    return ((before if begin == 0 else b"") + line.block[begin : line.begin])[-BEFORE_BYTES:]
+
+
 def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> str | None:
     """The subject that one of the lines shortly before names, the nearest first, in a log of the same host."""
-    text = (before + line.block[: line.begin])[-BEFORE_BYTES:]
+    text = _lines_before(line, before)
     host = host_of(line.block[line.begin : min(line.end, line.begin + 256)])
     for earlier in reversed(text.split(b"\n")[-BEFORE_LINES - 1 : -1]):
         if host_of(earlier[:256]) != host:
