@@ -172,6 +172,14 @@ def test_models_with_and_without_a_rank_of_queries_are_told_as_alone() -> None:
     [
         ({"key_value_heads": 64}, "model/key_value_heads", "there are only 32 heads"),
         ({"key_value_heads": 5}, "model/key_value_heads", "do not divide"),
+        ({"heads": 33}, "model/heads", "state head_width"),
+        ({"heads": 24}, "model/heads", "state head_width"),
+        ({"latent": {"value_rank": 512000, "rotary_width": 64}}, "model/latent/value_rank", "compresses nothing"),
+        (
+            {"latent": {"query_rank": 5000, "value_rank": 512, "rotary_width": 64}},
+            "model/latent/query_rank",
+            "compresses nothing",
+        ),
         ({"windowed_layers": 4}, "model/windowed_layers", "without a window"),
         ({"window": 1024, "windowed_layers": 33}, "model/windowed_layers", "there are only 32 layers"),
         ({"window": 1024, "windowed_layers": 4, "window_frequency": 2}, "model/windowed_layers", "either it or"),
@@ -181,6 +189,95 @@ def test_structures_that_cannot_be_are_refused_with_the_cause(changed: dict[str,
     found = refused({"layers": 32, "hidden": 4096, "heads": 32, "sequence": 4096, "vocabulary": 32000} | changed)
     assert [each for each, _ in found] == [place]
     assert cause in found[0][1]
+
+
+PUBLISHED: dict[str, tuple[dict[str, int], float, float]] = {
+    "moonshotai/Kimi-K2-Base": (
+        {"layers": 61, "hidden": 7168, "heads": 64, "head_width": 128, "feed_forward": 18432, "vocabulary": 163840}
+        | {"experts": 384, "experts_per_token": 8, "expert_feed_forward": 2048, "shared_feed_forward": 2048}
+        | {"dense_layers": 1, "query_rank": 1536, "value_rank": 512, "rotary_width": 64},
+        1026e9,
+        32.6e9,
+    ),
+    "deepseek-ai/DeepSeek-V2": (
+        {"layers": 60, "hidden": 5120, "heads": 128, "head_width": 128, "feed_forward": 12288, "vocabulary": 102400}
+        | {"experts": 160, "experts_per_token": 6, "expert_feed_forward": 1536, "shared_feed_forward": 3072}
+        | {"dense_layers": 1, "query_rank": 1536, "value_rank": 512, "rotary_width": 64},
+        236e9,
+        21e9,
+    ),
+    "Qwen/Qwen3-235B-A22B": (
+        {"layers": 94, "hidden": 4096, "heads": 64, "key_value_heads": 4, "head_width": 128, "vocabulary": 151936}
+        | {"experts": 128, "experts_per_token": 8, "expert_feed_forward": 1536},
+        235e9,
+        22e9,
+    ),
+    "mistralai/Mixtral-8x22B-v0.3": (
+        {"layers": 56, "hidden": 6144, "heads": 48, "key_value_heads": 8, "feed_forward": 16384, "vocabulary": 32768}
+        | {"experts": 8, "experts_per_token": 2},
+        141e9,
+        39e9,
+    ),
+    "meta-llama/Llama-4-Maverick-17B-128E": (
+        {"layers": 48, "hidden": 5120, "heads": 40, "key_value_heads": 8, "head_width": 128, "feed_forward": 16384}
+        | {"vocabulary": 202048, "experts": 128, "experts_per_token": 1, "expert_feed_forward": 8192}
+        | {"shared_feed_forward": 8192, "expert_frequency": 2},
+        400e9,
+        17e9,
+    ),
+    "zai-org/GLM-4.5-Air": (
+        {"layers": 46, "hidden": 4096, "heads": 96, "key_value_heads": 8, "head_width": 128, "feed_forward": 10944}
+        | {"vocabulary": 151552, "experts": 128, "experts_per_token": 8, "expert_feed_forward": 1408}
+        | {"shared_feed_forward": 1408, "dense_layers": 1},
+        106e9,
+        12e9,
+    ),
+    "xai-org/grok-1": (
+        {"layers": 64, "hidden": 6144, "heads": 48, "key_value_heads": 8, "head_width": 128, "feed_forward": 32768}
+        | {"vocabulary": 131072, "experts": 8, "experts_per_token": 2, "tied": True},
+        314e9,
+        86e9,
+    ),
+}
+"""Sizes of config.json, and parameters as the authors tell them: all, and active ones, rounded."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_mixtures_of_experts_have_the_published_parameters(name: str) -> None:
+    sizes, whole, active = PUBLISHED[name]
+    ranks = {member: sizes[member] for member in ("query_rank", "value_rank", "rotary_width") if member in sizes}
+    plain = {member: size for member, size in sizes.items() if member not in ranks}
+    model = {"gated": True, "tied": False, "sequence": 4096} | plain | ({"latent": ranks} if ranks else {})
+    told = answered(model, ONE)
+    assert told["parameters"] == pytest.approx(whole, rel=0.01)
+    assert told["active_parameters"] == pytest.approx(active, rel=0.07)
+
+
+@pytest.mark.parametrize(
+    ("changed", "tensor", "obstacle"),
+    [
+        ({"heads": 71, "hidden": 4544, "key_value_heads": 1}, 8, "attention heads"),
+        ({"heads": 48, "hidden": 6144, "key_value_heads": 6}, 4, "of keys and values"),
+        ({"key_value_heads": 2}, 8, ""),
+        ({"feed_forward": 13693}, 4, "width of the feed-forward part"),
+        ({"experts": 8, "experts_per_token": 2, "expert_feed_forward": 1407}, 4, "or of an expert"),
+        ({"experts": 8, "experts_per_token": 2, "expert_feed_forward": 1408, "feed_forward": 13693}, 4, ""),
+        ({"experts": 8, "expert_feed_forward": 1408, "feed_forward": 13693, "dense_layers": 1}, 4, "feed-forward part"),
+    ],
+)
+def test_tensor_parallelism_divides_what_the_layers_have(changed: dict[str, int], tensor: int, obstacle: str) -> None:
+    """One head of keys and values may lie on several devices; widths that no layer has do not count."""
+    layout = {"data": 8, "tensor": tensor, "pipeline": 4, "micro_batch": 1, "global_batch": 64, "recomputation": "full"}
+    told = answered(LLAMA_8B | {"tied": True} | changed, layout)["obstacles"]
+    assert [obstacle in each for each in told] == [True] * bool(obstacle)
+
+
+@pytest.mark.parametrize(("further", "runs"), [(0, False), (1, True)])
+def test_a_further_token_may_be_a_piece_of_its_own(further: int, runs: bool) -> None:
+    """61 layers of DeepSeek-V3 in 16 × 4 pieces: one each for embedding, output layer and the further token."""
+    layout = {"data": 1, "tensor": 1, "pipeline": 16, "virtual_stages": 4, "micro_batch": 1, "global_batch": 64}
+    small = {"layers": 61, "hidden": 1024, "heads": 8, "sequence": 1024, "vocabulary": 32000, "further_tokens": further}
+    assert answered(small, layout)["fits"] == runs
 
 
 def test_five_layers_of_six_may_be_windowed() -> None:

@@ -242,17 +242,26 @@ _RULES: tuple[tuple[Reason, _Rule], ...] = (
         lambda _, of, hardware: of.devices != hardware.devices,
     ),
     (
-        Reason("heads", "tensor does not divide the attention heads"),
-        lambda model, of, _: (model.heads % of.tensor != 0) | (model.feed_forward % of.tensor != 0),
+        # of keys and values each device has whole heads, or several devices the same head
+        Reason("heads", "tensor does not divide the attention heads, or does not fit those of keys and values"),
+        lambda model, of, _: (
+            (model.heads % of.tensor != 0)
+            | ((model.key_value_heads % of.tensor != 0) & (of.tensor % model.key_value_heads != 0))
+        ),
+    ),
+    (
+        Reason("widths", "tensor does not divide the width of the feed-forward part or of an expert"),
+        lambda model, of, _: _uneven_widths(model, of),
     ),
     (
         Reason("node", "tensor does not divide the devices that fast links join"),
         lambda _, of, hardware: hardware.per_node % of.tensor != 0,
     ),
     (
-        # Embedding and output layer may be pieces of their own: 126 layers in 128 pieces (arXiv:2407.21783, 3.3.2).
+        # Embedding, output layer and each further token may be pieces of their own: 126 layers in 128 pieces
+        # (arXiv:2407.21783, 3.3.2).
         Reason("stages", "there are more stages, or pieces of stages, than layers with embedding and output layer"),
-        lambda model, of, _: (of.pipeline > model.layers) | (of.pipeline * of.virtual > model.layers + 2),
+        lambda model, of, _: (of.pipeline > model.layers) | (of.pipeline * of.virtual > model.all_layers + 2),
     ),
     (
         Reason("ends", "layers of the first and the last stage leave none for a stage between them, or some for none"),
@@ -314,6 +323,14 @@ def broken(structure: ModelStructure, layouts: Layouts, hardware: Hardware, need
     full = (memory(structure, layouts).total if needed is None else needed) > hardware.memory
     unknown = np.full(len(layouts), layouts.common.precision not in hardware.peak)
     return np.column_stack([unknown, *(rule(structure, layouts, hardware) for _, rule in _RULES), full])
+
+
+def _uneven_widths(structure: ModelStructure, layouts: Layouts) -> Flags:
+    """Where a feed-forward part that some layer has is not divided evenly."""
+    moe = structure.moe_layers
+    dense = (structure.all_layers - moe > 0) & (structure.feed_forward % layouts.tensor != 0)
+    experts = structure.expert_feed_forward % layouts.tensor + structure.shared_feed_forward % layouts.tensor
+    return np.asarray(dense | ((moe > 0) & (experts != 0)))
 
 
 def _left_over(structure: ModelStructure, layouts: Layouts) -> Flags:

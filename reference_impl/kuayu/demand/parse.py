@@ -282,8 +282,17 @@ def _impossible_model(model: "documents.ModelStructure", place: str) -> Iterator
         yield f"{place}/windowed_layers", "either it or window_frequency says which layers are windowed"
     if model.get("windowed_layers") and not model.get("window"):
         yield f"{place}/windowed_layers", "without a window no layer is windowed"
-    if "head_width" not in model and model["heads"] > model["hidden"]:
-        yield f"{place}/heads", f"a width of {model['hidden']} has no part for each of {model['heads']} heads"
+    yield from _impossible_widths(model, place)
+
+
+def _impossible_widths(model: "documents.ModelStructure", place: str) -> Iterator[Complaint]:
+    heads, hidden = model["heads"], model["hidden"]
+    if "head_width" not in model and hidden % heads:
+        yield f"{place}/heads", f"they do not share a width of {hidden} evenly; state head_width if they need not"
+    ranks: Mapping[str, Any] = model.get("latent", {})
+    for name in ("query_rank", "value_rank"):
+        if ranks.get(name, 0) > hidden:
+            yield f"{place}/latent/{name}", f"it is more than the width of {hidden}, and compresses nothing"
 
 
 def _impossible_adapter(adapter: "documents.Adapter", hidden: int, place: str) -> Iterator[Complaint]:
