@@ -56,6 +56,17 @@ def test_a_gap_leaves_the_forecast_near_that_of_the_whole_series() -> None:
         assert expected == pytest.approx(wanted, abs=2)
 
 
+@pytest.mark.parametrize("gap", [1, 5, 30])
+@pytest.mark.parametrize("zeros", [1, 2])
+@pytest.mark.parametrize("values", [np.full(1000, 64.0), daily()[:960]])
+def test_a_zero_with_which_an_outage_ends_is_no_level_that_the_gap_led_to(values: Floats, zeros: int, gap: int) -> None:
+    whole = ahead(np.append(values, np.full(gap + zeros, np.nan)))
+    holed = ahead(np.concatenate([values, np.full(gap, np.nan), np.zeros(zeros)]))
+    for (_, low, high), (wanted, *_) in zip(holed, whole, strict=True):
+        assert low == 0
+        assert high >= wanted - 4
+
+
 @pytest.mark.parametrize("missing", [1, 6, 30])
 def test_values_missing_at_the_end_put_the_horizon_farther_and_are_no_zeros(missing: int) -> None:
     whole = daily()
@@ -99,6 +110,18 @@ def test_one_zero_at_the_end_is_rather_a_failed_scrape_and_both_are_within_the_i
         assert expected == pytest.approx(level, abs=4 * noise)
         assert low == 0
         assert high >= level
+
+
+@pytest.mark.parametrize("known", [2, 3, 9, 23, 24])
+@pytest.mark.parametrize(("read", "zeros"), [(0.0, 1), (0.0, 2), (5000.0, 1)])
+def test_an_error_is_doubted_in_a_series_of_few_readings_too(known: int, read: float, zeros: int) -> None:
+    for _, low, high in ahead([64.0] * known + [read] * min(zeros, known - 1)):
+        assert low <= min(64, read)
+        assert high >= max(64, read)
+
+
+def test_the_first_demand_of_a_series_of_few_readings_is_no_error() -> None:
+    assert ahead([0.0] * 9 + [64.0])[0][0] == pytest.approx(64, abs=3)
 
 
 def test_zeros_that_go_on_are_believed() -> None:
@@ -227,6 +250,29 @@ def test_a_change_of_the_clock_moves_what_is_regular(earlier: int, noise: float,
     jump = day * DAY + 20 * HOUR - earlier
     assert ahead(values[:jump])[0][0] == pytest.approx(256, abs=3 * noise)
     assert ahead(values[: jump - HOUR])[0][0] == pytest.approx(64, abs=3 * noise + 3)
+
+
+@pytest.mark.parametrize("earlier", [HOUR, -HOUR])
+@pytest.mark.parametrize("weeks", [3, 5])
+@pytest.mark.parametrize("day", [1, 2, 4, 8])
+def test_a_change_of_the_clock_on_a_sunday_moves_working_days(earlier: int, weeks: int, day: int) -> None:
+    """Clocks change on Sundays; that Monday shows it, which is held against the Monday before and not the Sunday."""
+    office = np.tile([200.0 if 9 * HOUR <= step < 18 * HOUR else 50.0 for step in range(DAY)], 7 * (weeks + 2))
+    office[np.arange(len(office)) // DAY % 7 > 4] = 50
+    changed = (7 * weeks - 1) * DAY + HOUR
+    values = np.concatenate([office[:changed], office[changed + max(earlier, 0) + min(earlier, 0) :]])
+    jump = (7 * weeks + day) * DAY + 9 * HOUR - earlier
+    assert ahead(values[:jump])[0] == [200, 200, 200]
+    assert ahead(values[: jump - HOUR])[0] == [50, 50, 50]
+
+
+def test_neither_holidays_nor_noise_change_the_clock_of_working_days() -> None:
+    office = np.tile([200.0 if 9 * HOUR <= step < 18 * HOUR else 50.0 for step in range(DAY)], 35)
+    office[np.arange(len(office)) // DAY % 7 > 4] = 50
+    holidays = np.where(np.isin(np.arange(len(office)) // DAY, (21, 30)), 50, office)
+    noisy = office + np.random.default_rng(1).normal(0, 40, len(office))
+    found = {change(values[:upto], 600.0) for values in (holidays, noisy) for upto in range(20 * DAY, 35 * DAY, 97)}
+    assert found == {(0, 0)}
 
 
 def test_the_first_quiet_evening_of_a_weekend_is_no_change_of_the_clock() -> None:

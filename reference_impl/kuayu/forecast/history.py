@@ -20,7 +20,7 @@ from importlib.resources import files
 import numpy as np
 
 from kuayu.forecast.requests import Flags, Floats, Whole
-from kuayu.forecast.series import DAY, HABITUAL, WEEK, WINDOW, Past
+from kuayu.forecast.series import DAY, DAYS_OF_WEEK, HABITUAL, WEEK, WINDOW, Past
 
 ORIGINS = 96
 """Instants of the past at which every competitor is tried."""
@@ -38,8 +38,6 @@ USUAL = slice(8, 10)
 
 SAME_TIME = 28
 """Most days at whose same time competitors are tried."""
-
-DAYS_OF_WEEK = 7
 
 _NONE: Whole = np.zeros(0, dtype=np.int64)
 

@@ -2,8 +2,9 @@
 
 1. *Gaps.* A missing value is null in JSON and not a number here. It is never taken for zero. What the forecaster
    needs at equal steps is filled in from the same time of the day before, shifted so that it meets the values at both
-   ends of the gap, or, where that is not known, by a straight line. Filled values are looked at as history but never
-   judged by. Values that are missing at the end are left away: the horizon lies so many steps farther.
+   ends of the gap, or, where that is not known, by a straight line; at the first end alone where no more than BRIEF
+   readings have come since, as these may be an error. Filled values are looked at as history but never judged by.
+   Values that are missing at the end are left away: the horizon lies so many steps farther.
 2. *Outliers*, readings such as never before: a failed scrape reported as zero, a counter that jumped, a spike that is
    gone at once. An excursion is a run of at most BRIEF readings on one side of both its neighbours. It stands alone
    where it is FAR times as high as all others but a few. Such excursions are no history: forecasts look at the level
@@ -14,8 +15,9 @@
    what history knows of the time of the day may be over.
 3. *Summer time.* What is regular goes by the clock on the wall, and series go by UTC. After a change everything regular
    comes an hour earlier or later. It shows within a day: from some instant on, the series follows the day before by 23
-   or 25 hours. History before that instant is then moved to the new clock. Where a series has no regular day, nothing
-   is seen and nothing is moved.
+   or 25 hours, or the week before by an hour less or more, as clocks change on Sundays, and the day before a Monday is
+   like none. History before that instant is then moved to the new clock. Where a series has no regular day, nothing is
+   seen and nothing is moved.
 4. *Windows.* Series of one step are looked at together (``Past``): what can be seen in them at any of their instants.
 
 Example: 5, null, 7 is looked at as 5, 6, 7, and forecasts are judged by 5 and 7 alone.
@@ -23,6 +25,7 @@ Example: 5, null, 7 is looked at as 5, 6, 7, and forecasts are judged by 5 and 7
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,7 +70,9 @@ def filled(values: Floats, step: float) -> Floats:
     complete = values.copy()
     edges = np.flatnonzero(np.diff(missing.astype(int)))
     for before, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        complete[before + 1 : last + 1] = _between(complete, before, last + 1, step)
+        # what has only just come back may be an error (`all_cleaned`), and nothing leads up to one
+        settled = last + 1 < len(values) - BRIEF
+        complete[before + 1 : last + 1] = _between(complete, before, last + 1, step, settled=settled)
     complete = np.clip(complete, known.min(), known.max())
     return np.where(missing, np.round(complete), complete) if (known % 1 == 0).all() else complete
 
@@ -83,6 +88,9 @@ OLD_HABITS = 0.3
 
 ENOUGH = 24
 """Readings without which nothing is such as never before."""
+
+A_FEW = 3
+"""Readings without which not even what is rather an error is told from what is new."""
 
 FAR = 3.0
 """By so much is it higher than all other excursions."""
@@ -130,7 +138,7 @@ def all_cleaned(values: Floats) -> list[CleanSeries]:
     """
     length = values.shape[1]
     if length < ENOUGH:
-        return [CleanSeries(row) for row in values]
+        return [CleanSeries(row, *_early_error(row)) for row in values]
     heights, lengths = _excursions(values)
     few = max(FEW, length // SELDOM)
     usual = -np.partition(-heights, few, axis=1)[:, few] if length > few else np.zeros(len(values))
@@ -159,8 +167,10 @@ HOUR = 3600.0
 DAYS = 4
 """Least days that must have been regular before a change is believed."""
 
-IRREGULAR = 0.7
-"""Least part of the days that was regular: five of seven."""
+DAYS_OF_WEEK = 7
+
+DAYS_OFF = 2
+"""Most days of a week that were not regular."""
 
 NONE = (0.0, 0, 0)
 
@@ -180,34 +190,38 @@ def change(values: Floats, step: float) -> tuple[int, int]:
         later); zeros where there is no change.
     """
     day, hour = round(DAY / step), round(HOUR / step)
-    if hour < 1 or HOUR % step or DAY % step or len(values) < (DAYS + 2) * day + hour:
-        return 0, 0
-    # what was clear an hour ago stays so while the next change is under way
-    for upto in (len(values), len(values) - hour):
-        gain, column, shift = max(_gains(values[:upto], day, shift) for shift in (hour, -hour))
-        if gain:
-            return column, shift
+    for lag in _lags(len(values), step):
+        # what was clear an hour ago stays so while the next change is under way
+        for upto in (len(values), len(values) - hour):
+            gain, column, shift = max(_gains(values[:upto], day, lag, shift) for shift in (hour, -hour))
+            if gain:
+                return column, shift
     return 0, 0
+
+
+def _lags(length: int, step: float) -> list[int]:
+    """Steps back by which a change of the clock may show in a series of so many values; none where it cannot."""
+    day, hour = round(DAY / step), round(HOUR / step)
+    if hour < 1 or HOUR % step or DAY % step:
+        return []
+    return [lag for lag in (day, DAYS_OF_WEEK * day) if length >= lag + (DAYS + 1) * day + hour]
 
 
 def changes(values: Floats, step: float) -> list[tuple[int, int]]:
     """The same for each of several series, S × L: most of them are ruled out together."""
     day, hour = round(DAY / step), round(HOUR / step)
     length = values.shape[1]
-    if hour < 1 or HOUR % step or DAY % step or length < (DAYS + 2) * day + hour:
-        return [(0, 0)] * len(values)
     may = np.zeros(len(values), dtype=bool)
-    for upto in (length, length - hour):
-        for shift in (hour, -hour):
-            (plain, _), gain, whole = _gain(values[:, :upto], day, shift)
-            best, usual = gain.max(axis=1), -np.median(whole, axis=1)
-            first = gain.argmax(axis=1)
-            sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(plain, axis=1)], axis=1)
-            rows, ends = np.arange(len(values)), np.minimum(first + day, plain.shape[1])
-            missed = sums[rows, ends] - sums[rows, first]
-            # where several places are as good, only the whole test tells which is taken
-            several = np.count_nonzero(gain >= (best * (1 - 1e-9))[:, None], axis=1) > 1
-            may |= (usual > 0) & (best >= PART * usual) & (several | (2 * best >= missed * (1 - 1e-6)))
+    for lag, upto, shift in product(_lags(length, step), (length, length - hour), (hour, -hour)):
+        (plain, _), gain, whole = _gain(values[:, :upto], day, lag, shift)
+        best, usual = gain.max(axis=1), -np.median(whole, axis=1)
+        first = gain.argmax(axis=1)
+        sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(plain, axis=1)], axis=1)
+        rows, ends = np.arange(len(values)), np.minimum(first + day, plain.shape[1])
+        missed = sums[rows, ends] - sums[rows, first]
+        # where several places are as good, only the whole test tells which is taken
+        several = np.count_nonzero(gain >= (best * (1 - 1e-9))[:, None], axis=1) > 1
+        may |= (usual > 0) & (best >= PART * usual) & (several | (lag > day) | (2 * best >= missed * (1 - 1e-6)))
     return [change(row, step) if yes else (0, 0) for row, yes in zip(values, may.tolist(), strict=True)]
 
 
@@ -226,6 +240,9 @@ def on_one_clock(values: Floats, column: int, shift: int) -> Floats:
         return np.concatenate([values[:column], np.full(shift, np.nan), values[column:]])
     return np.concatenate([values[: column + shift], values[column:]])
 
+
+NEARLY = 0.75
+"""Part of the best gain that the first day shows after a change."""
 
 WINDOW = 2000
 """Values over which it is measured how much a series moves."""
@@ -436,16 +453,24 @@ class Past:
         return np.concatenate([np.sign(sized) * np.log1p(np.abs(sized)), plain], axis=2), scale
 
 
-def _between(values: Floats, before: int, after: int, step: float) -> Floats:
-    """What stood between two places; all values before the first are there."""
+def _between(values: Floats, before: int, after: int, step: float, *, settled: bool) -> Floats:
+    """What stood between two places; all values before the first are there.
+
+    Args:
+        values: Not a number where one is missing, L.
+        before: The first place.
+        after: The second.
+        step: Seconds from one value to the next.
+        settled: Whether it led up to what stands at the second.
+    """
     places = np.arange(before, after + 1)
     for period in (DAY, WEEK):
         back = round(period / step)
         if after - back < before and before - back >= 0 and not np.isnan(values[after - back]):
             then = values[places - back]
-            ends = values[[before, after]] - then[[0, -1]]
+            ends = values[[before, after if settled else before]] - then[[0, -1 if settled else 0]]
             return (then + np.interp(places, [before, after], ends))[1:-1]
-    return np.interp(places, [before, after], values[[before, after]])[1:-1]
+    return np.interp(places, [before, after], values[[before, after if settled else before]])[1:-1]
 
 
 def _excursions(values: Floats) -> tuple[Floats, Whole]:
@@ -507,28 +532,43 @@ def _end(values: Floats, returned: int, usual: float, *, lasting: bool) -> tuple
         new = inside.min() > high if up > 0 else inside.max() < low
         if not new and height <= 2 * max(float(moves.max(initial=0.0)), 0.0):
             continue
-        error = inside.max() == 0 < low or inside.min() > ABSURD * high
+        error = _is_error(history, inside)
         returns = returned + (ERROR_RETURNS if error else RETURNS)
         return length, returns / (returns + STAYS) / 2 ** (length - 1)
     return 0, OLD_HABITS if lasting else 0.0
 
 
-def _gain(values: Floats, day: int, shift: int) -> tuple[tuple[Floats, Floats], Floats, Floats]:
+def _is_error(history: Floats, inside: Floats) -> bool:
+    """Whether readings are rather an error: zeros where there never was one, or more than ever was, by far."""
+    return bool(inside.max() == 0 < history.min() or inside.min() > ABSURD * history.max())
+
+
+def _early_error(values: Floats) -> tuple[int, float]:
+    """As `_end`, where too few readings are known for anything but an error to be doubted."""
+    for length in range(1, min(BRIEF, len(values) - A_FEW + 1) + 1):
+        history, inside = values[:-length], values[-length:]
+        if history.min() > 0 and _is_error(history, inside):
+            return length, ERROR_RETURNS / (ERROR_RETURNS + STAYS) / 2 ** (length - 1)
+    return 0, 0.0
+
+
+def _gain(values: Floats, day: int, lag: int, shift: int) -> tuple[tuple[Floats, Floats], Floats, Floats]:
     """What a day of each series missed by the old and the new clock, and by how much a change explains it better.
 
     Args:
         values: S × L.
         day: Steps of a day.
+        lag: Steps back to what a value is held against: of a day or a week.
         shift: Steps by which the clock may have changed.
 
     Returns:
         Both that is missed, S × N; the gain over a day from each place, S × N, and where a whole day follows.
     """
-    reach = day + abs(shift)
+    reach = lag + abs(shift)
     now = values[:, reach:]
     count = now.shape[1]
-    plain = np.abs(now - values[:, reach - day : values.shape[1] - day])
-    start = reach - day + shift
+    plain = np.abs(now - values[:, reach - lag : values.shape[1] - lag])
+    start = reach - lag + shift
     moved = np.abs(now - values[:, start : start + count])
     sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(plain - moved, axis=1)], axis=1)
     upto = np.minimum(np.arange(count) + day, count)
@@ -536,18 +576,24 @@ def _gain(values: Floats, day: int, shift: int) -> tuple[tuple[Floats, Floats], 
     return (plain, moved), gain, gain[:, : count - day + 1]
 
 
-def _gains(values: Floats, day: int, shift: int) -> tuple[float, int, int]:
+def _gains(values: Floats, day: int, lag: int, shift: int) -> tuple[float, int, int]:
     """By how much a change explains the series better than none, at which column, and the shift."""
-    reach = day + abs(shift)
-    (missing, moving), gains, wholes = _gain(values[None], day, shift)
+    reach = lag + abs(shift)
+    (missing, moving), gains, wholes = _gain(values[None], day, lag, shift)
     plain, moved, gain, whole = missing[0], moving[0], gains[0], wholes[0]
     ends = np.minimum(np.arange(len(plain)) + day, len(plain))
     best, usual = float(gain.max()), -float(np.median(whole))
     if usual <= 0 or best < PART * usual:
         return NONE
+    if lag > day:
+        # a week is held against one of the old clock on each of its days, of which noise may favour a later one
+        gain = gain[: int(np.argmax(gain >= NEARLY * best)) + day]
+        best = float(gain.max())
     # between two changes of the series nobody can tell when the clock changed; the middle is taken
     ties = np.flatnonzero(gain >= best * (1 - 1e-9))
     run = ties[: int(np.argmax(np.append(np.diff(ties) > 1, True))) + 1]
+    # day after day of a week tells the same; what came since the first that differs tells nothing of when it was
+    run = run[: int(np.argmax(np.append(plain[run] != moved[run], True))) + 1]
     first = int(run[len(run) // 2])
     window = slice(first, int(ends[first]))
     missed, late = plain[window], plain[window][-max(1, abs(shift) // 2) :]
@@ -557,7 +603,9 @@ def _gains(values: Floats, day: int, shift: int) -> tuple[float, int, int]:
     before = whole[first % day : first - day + 1 : day] if first >= day else whole[:0]
     regular = before[before <= -usual / 2]
     # on regular days, to move one only ever makes it worse; of a week, the ends of both its halves may differ
-    if len(regular) < max(DAYS, IRREGULAR * len(before)) or regular.std() > usual / 3:
+    weeks, over = divmod(len(before), DAYS_OF_WEEK)
+    least = weeks * (DAYS_OF_WEEK - DAYS_OFF) + max(over - DAYS_OFF, 0)
+    if len(regular) < max(DAYS, least) or regular.std() > usual / 3:
         return NONE
     return best, reach + first, shift
 
