@@ -96,7 +96,7 @@ def test_nodes_are_named_where_they_are_told() -> None:
 def test_no_domain_is_ruled_out_in_which_it_would_have_paid_to_go_on(seed: int) -> None:
     draw = Random(seed)
     names = "abcd"
-    places = [domain(name, pool(16, draw.choice([0, 8])), pool(16, 16, kind="quick")) for name in names]
+    places = [domain(name, pool(24, draw.choice([0, 8])), pool(16, 16, kind="quick")) for name in names]
     runs = []
     for number in range(8):
         home, size = draw.choice(names), 10.0 ** draw.uniform(0, 15)

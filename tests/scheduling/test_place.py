@@ -152,7 +152,7 @@ def test_nodes_are_named_where_they_are_told() -> None:
 
 def test_more_is_not_started_than_nodes_have_free() -> None:
     nodes = [{"id": "n0", "devices": 8, "free": 4}]
-    assert placed(request([domain("a", pool(8, nodes=nodes))], [spec("j")])) == {}
+    assert placed(request([domain("a", pool(8, 4, nodes=nodes))], [spec("j")])) == {}
 
 
 @pytest.mark.parametrize("priority", [0, 5])
@@ -185,6 +185,53 @@ def test_every_job_that_waits_is_explained_where_that_is_asked_for() -> None:
     assert all(each["explanation"]["reason"] for each in decisions.values())
     assert "outcome" not in decisions["huge"]["explanation"]
     assert all(len(each["explanation"]["alternatives"]) <= 2 for each in decisions.values())
+
+
+NO_MEMORY = spec("j", memory_per_device=1e12)
+PINNED = spec("j", data=data("d", 1e12, "b", pinned=True))
+
+
+@pytest.mark.parametrize(
+    ("job", "changed", "why"),
+    [
+        (spec("j", 32), {}, "has the 32 devices that it needs at least: the largest that will do has 16."),
+        (spec("j", task_profile="vision"), {}, "has devices with a compute index for its task profile."),
+        (spec("j", device_kinds=["tpu"]), {}, "has devices of a kind on which it may run."),
+        (NO_MEMORY, {}, "has devices with 1000 GB of memory each."),
+        (spec("j"), {"reachable": False}, "has devices that work."),
+        (spec("j", 16, nodes={"within": "node"}), {}, "has nodes that can hold devices as it needs them."),
+        (spec("j", nodes={"devices_per_node": 3}), {}, "has nodes that can hold devices as it needs them."),
+    ],
+)
+def test_who_has_no_way_is_told_what_no_pool_has(job: Json, changed: Json, why: str) -> None:
+    told = placed(request([domain("a", pool(16), **changed)], [job], explain=True))["j"]
+    assert told["explanation"]["reason"] == f"No pool that can be reached {why}"
+
+
+def test_who_cannot_take_his_data_along_is_told_so() -> None:
+    asked = request([domain("a", pool(16)), domain("b", pool(0))], [PINNED], explain=True)
+    reason = placed(asked)["j"]["explanation"]["reason"]
+    assert reason == "No pool that can be reached has a way for its data and its checkpoint to get there."
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (pool(16, 2), "nothing says when these will be free"),
+        (
+            pool(16, offers=[{"purchase": "on_demand", "devices": 0, "price": 1.0}]),
+            "none of the ways of buying has as many",
+        ),
+        (
+            pool(16, offers=[{"purchase": which, "devices": 7, "price": 1.0} for which in ("on_demand", "spot")]),
+            "none of the ways of buying has as many",
+        ),
+    ],
+)
+def test_who_waits_for_what_is_held_by_nobody_who_is_known_or_not_sold_is_told_so(there: Json, why: str) -> None:
+    told = placed(request([domain("a", there)], [spec("j")], explain=True))["j"]
+    assert told["verb"] == "wait"
+    assert why in told["explanation"]["reason"]
 
 
 def test_to_be_explained_changes_nothing() -> None:
@@ -285,6 +332,60 @@ def test_contradictions_are_pointed_at() -> None:
     assert pointed(request([domain("a", pool(8))], jobs)) == [f"/state/waiting/{n}/spec/devices" for n in (1, 2)]
     full = request([domain("a", {**pool(8), "free": 0})], running=[running(spec("r", 9), [("a", 9)], rate=9.0)])
     assert pointed(full) == ["/state/domains/0/pools/0/devices"]
+    both = [running(spec(name, 4), [("a", 4)], rate=4.0) for name in ("r", "q")]
+    assert pointed(request([domain("a", pool(16, 9))], running=both)) == ["/state/domains/0/pools/0/free"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "free", "nodes", "member"),
+    [
+        (16, 16, [], "free"),
+        (24, 24, [8], "free"),
+        (16, 9, [8], "free"),
+        (8, 8, [8, 8], "devices"),
+        (15, 8, [8, 8], "devices"),
+        (16, 2, [8, 8], None),
+        (24, 8, [8], None),
+    ],
+)
+def test_a_pool_has_no_less_than_its_nodes_and_no_more_of_it_free(
+    devices: int, free: int, nodes: list[int], member: str | None
+) -> None:
+    """It may have more where nodes are broken that jobs still hold, and keep back what is free on them."""
+    named = [{"id": f"n{number}", "devices": size, "free": size} for number, size in enumerate(nodes)]
+    asked = request([domain("a", pool(devices, free, nodes=named))], [spec("j")])
+    if member is None:
+        place(asked)
+        return
+    with pytest.raises(Impossible) as trouble:
+        place(asked)
+    assert [pointer for pointer, _ in trouble.value.pointers] == [f"/state/domains/0/pools/0/{member}"]
+
+
+@pytest.mark.parametrize(
+    ("shares", "nodes", "member"),
+    [
+        ([("a", 4), ("b", 4)], [], "split_mode"),
+        ([("a", 8)], [("n0", 8), ("n1", 8)], "shares/0/nodes"),
+        ([("a", 8)], [("n0", 4), ("n0", 4)], "shares/0/nodes"),
+        ([("a", 8)], [("n0", 4), ("n1", 4)], None),
+        ([("a", 8)], [("n1", 4)], None),
+    ],
+)
+def test_placements_that_nobody_can_hold_are_pointed_at(
+    shares: list[tuple[str, int]], nodes: list[tuple[str, int]], member: str | None
+) -> None:
+    """Nodes that are not registered any more may be left out of a share."""
+    held = running(spec("r"), shares, rate=8.0)
+    if nodes:
+        held["placement"]["shares"][0]["nodes"] = [{"node": name, "devices": count} for name, count in nodes]
+    asked = request([domain("a", on_nodes(4, 4)), domain("b", pool(8, 0))], running=[held])
+    if member is None:
+        assert place(asked)["decisions"] == []
+        return
+    with pytest.raises(Impossible) as trouble:
+        place(asked)
+    assert [pointer for pointer, _ in trouble.value.pointers] == [f"/state/running/0/placement/{member}"]
 
 
 def on_nodes(*free: int, switches: str = "") -> dict[str, Any]:

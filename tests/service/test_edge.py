@@ -207,6 +207,28 @@ def refused_in_turn(found: bytes, status: int) -> None:
     assert b"application/problem+json" in found
 
 
+CHUNKED = b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET /v1/health HTTP/1.1\r\n\r\n", 400),
+        (b"GET /v1/health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (b"GET /v1/health HTTP/1.1\r\nHost: a\r\nhOST: a\r\n\r\n", 400),
+        (b"GET /v1/health HTTP/1.0\r\n\r\n", 200),
+        (b"POST /v1/samples HTTP/1.0\r\nHost: a\r\n" + CHUNKED, 400),
+        (b"POST /v1/samples HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + CHUNKED, 422),
+        (b"POST /v1/samples HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n" + CHUNKED, 400),
+        (b"POST /v1/samples HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n" + CHUNKED, 400),
+    ],
+)
+def test_what_a_proxy_may_read_as_another_request_is_refused(shared: Service, request_: bytes, status: int) -> None:
+    with connect(shared) as connection:
+        connection.sendall(request_)
+        assert answer_of(connection).startswith(f"HTTP/1.1 {status} ".encode())
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

@@ -308,7 +308,7 @@ class _Holding:
         return self._shares[name]
 
     def pools(self, running: "Iterable[documents.RunningJob]") -> "dict[str, list[documents.ComputePool]]":
-        """Pools by domain, class ComputePool; no smaller than what running jobs hold of them."""
+        """Pools by domain, class ComputePool; no smaller than what running jobs hold and what is free of them."""
         devices_of: dict[Pool, int] = defaultdict(int)
         for entry in running:
             for share in entry["placement"]["shares"]:
@@ -370,7 +370,7 @@ class _Holding:
         free = sum(node["free"] for node in nodes)
         pool_document: documents.ComputePool = {
             "accelerator": pool[1],
-            "devices": max(sum(node["devices"] for node in nodes), devices_in_use),
+            "devices": max(sum(node["devices"] for node in nodes), devices_in_use + free),
             "free": free,
             "devices_per_node": max(self._size[name] for name in self._nodes[pool]),
         }

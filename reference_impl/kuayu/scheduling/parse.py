@@ -195,6 +195,7 @@ class ParsedHoldings:
         devices: By share.
         purchases: Ways of buying or none, by share.
         nodes: Number of the share and name of each node that is told.
+        node_devices: Devices on each of these.
         modes: Split modes, by job.
         periods: Steps between reconciliations or none, by job.
         phases: By job.
@@ -209,6 +210,7 @@ class ParsedHoldings:
     devices: Sequence[int]
     purchases: Sequence[str | None]
     nodes: tuple[Sequence[int], Sequence[str]]
+    node_devices: Sequence[int]
     modes: Sequence[str]
     periods: Sequence[int | None]
     phases: Sequence[str]
@@ -221,14 +223,15 @@ class ParsedHoldings:
         """What is told by running jobs."""
         placements = [entry["placement"] for entry in running]
         shares = [share for placement in placements for share in placement["shares"]]
-        named = [(number, node["node"]) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
+        named = [(number, node) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
         return cls(
             lengths=[len(placement["shares"]) for placement in placements],
             domains=[share["domain"] for share in shares],
             accelerators=[share["accelerator"] for share in shares],
             devices=[share["devices"] for share in shares],
             purchases=[share.get("purchase") for share in shares],
-            nodes=([number for number, _ in named], [name for _, name in named]),
+            nodes=([number for number, _ in named], [node["node"] for _, node in named]),
+            node_devices=[node["devices"] for _, node in named],
             modes=[placement["split_mode"] for placement in placements],
             periods=[placement.get("sync_period") for placement in placements],
             phases=[entry["phase"] for entry in running],

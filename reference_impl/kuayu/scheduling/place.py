@@ -184,17 +184,20 @@ class Account:
     def _reason(self, attempt: Attempt, others: "Sequence[documents.PlacementAlternative]") -> str:
         """Why, in words."""
         if attempt.chosen is None:
-            what = (
-                "nodes that can hold devices as it needs them"
-                if self._particular(attempt)
-                else "devices that it can run on"
-            )
-            return f"{NO_WAY} {what}, with its data at hand."
+            seconds = attempt.features[:, BEGINS] + attempt.features[:, RUNS]
+            if np.isfinite(seconds).any():
+                best = self._where(int(attempt.rows[int(seconds.argmin())]))
+                return f"It would run best on {best}; nothing says when these will be free."
+            return f"{NO_WAY} {self._missing(attempt)}."
         features = attempt.features[attempt.chosen]
         where = self._where(attempt.row)
         if not attempt.starts:
             if self._particular(attempt) and not all(map(self._allocator.allows, self.gangs(attempt.job, attempt.row))):
                 return f"It waits for {where}: these have not enough free on nodes as it needs them."
+            if self._unsold(attempt):
+                return (
+                    f"It would run best on {where}; so many are free, and none of the ways of buying has as many now."
+                )
             waits = float(features[WAITS])
             if not np.isfinite(waits):
                 return f"It would run best on {where}; nothing says when these will be free."
@@ -207,6 +210,38 @@ class Account:
         if money > 0.0:
             parts.append(f"bandwidth costs {money:.2f}")
         return ", ".join(parts) + ("; the next-best has a higher score." if others else "; nothing else is free.")
+
+    def _missing(self, attempt: Attempt) -> str:
+        """What no pool has of all that a job needs, in words; the first that rules out all pools which are left."""
+        snapshot, job = self._snapshot, attempt.job
+        jobs, pools = snapshot.jobs, snapshot.pools
+        memory, least = float(jobs.memory[job]), int(jobs.minimum[job])
+        left = snapshot.reachable[pools.domain] & (pools.devices > 0)
+        for able, what in (
+            (True, "devices that work"),
+            (jobs.kinds[job][pools.accelerator], "devices of a kind on which it may run"),
+            ((snapshot.memory >= memory)[pools.accelerator], f"devices with {memory / 1e9:.4g} GB of memory each"),
+            ((snapshot.job_index[job] > 0.0)[pools.accelerator], "devices with a compute index for its task profile"),
+            (np.isfinite(snapshot.staging[0][job])[pools.domain], "a way for its data and its checkpoint to get there"),
+        ):
+            left = left & able
+            if not left.any():
+                return what
+        most = int(pools.devices[left].max())
+        if most < least:
+            return f"the {least} devices that it needs at least: the largest that will do has {most}"
+        if self._particular(attempt):
+            return "nodes that can hold devices as it needs them"
+        return "devices on which it may run, in a way that it may be split"
+
+    def _unsold(self, attempt: Attempt) -> bool:
+        """Whether enough devices are free for what was chosen, and no offer has as many."""
+        candidates, availability = self._decided.candidates, self._decided.availability
+        pools, devices = candidates.pools[attempt.row], candidates.devices[attempt.row]
+        pools, devices = pools[devices > 0], devices[devices > 0]
+        return bool(
+            (availability.free[pools] >= devices).all() and (availability.purchases.largest[pools] < devices).any()
+        )
 
     def _particular(self, attempt: Attempt) -> bool:
         """Whether the job needs something of nodes."""

@@ -451,6 +451,7 @@ def _holdings(placements: Sequence[Any], runs: Mapping[str, Sequence[Any]]) -> P
             np.repeat(np.arange(len(shares)), list(map(len, by_share))).tolist(),
             [node.node for node in chain.from_iterable(by_share)],
         ),
+        node_devices=[node.devices for node in chain.from_iterable(by_share)],
         modes=[placement.split_mode for placement in placements],
         periods=[None if placement.sync_period is NO_NUMBER else placement.sync_period for placement in placements],
         phases=runs["phase"],

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
-from kuayu.scheduling.parse import ParsedJobs, parse_jobs
-from kuayu.scheduling.state import NOWHERE, Numbers
+from kuayu.scheduling.parse import ParsedHoldings, ParsedJobs, parse_jobs
+from kuayu.scheduling.state import MODES, NONE, NOWHERE, Numbers
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
+
+_UNDIVIDED = MODES[NONE]
 
 
 def check_state(
@@ -54,7 +56,7 @@ def check_state(
     known = {domain["id"] for domain in state["domains"]}
     complaints += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
     refuse(UnknownName, complaints)
-    refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed)])
+    refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed), *_beyond_placements(state["running"])])
 
 
 def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Iterable[str] = ()) -> bool:
@@ -90,10 +92,12 @@ def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Ite
     )
     devices = np.array([pool["devices"] for _, pool in pools], dtype=np.float64)
     free = np.array([pool["free"] for _, pool in pools], dtype=np.float64)
-    if (taken > devices).any() or (free > devices).any():
+    if (taken + free > devices).any():
         return False
     known = [(number, pool["nodes"]) for number, (_, pool) in enumerate(pools) if pool.get("nodes") is not None]
     if any(node["free"] > node["devices"] for _, nodes in known for node in nodes):
+        return False
+    if any(_beyond_nodes(pools[number][1], nodes) for number, nodes in known) or not _are_tenable(holdings):
         return False
     share_numbers, names = holdings.nodes
     existing = {(number, node["id"]) for number, nodes in known for node in nodes}
@@ -117,11 +121,60 @@ def _beyond_pools(state: "documents.SchedulingState") -> list[Complaint]:
             taken = in_use[domain["id"], pool["accelerator"]]
             if taken > devices:
                 complaints.append((f"{place}/devices", f"running jobs hold {taken} devices, of {devices} that work"))
+            elif taken + pool["free"] > devices >= pool["free"]:
+                what = f"{pool['free']} devices are free, of {devices} that work, and running jobs hold {taken}"
+                complaints.append((f"{place}/free", what))
             complaints += [
                 (f"{place}/nodes/{row}/free", f"{node['free']} devices are free, of {node['devices']} that work")
                 for row, node in enumerate(pool.get("nodes") or ())
                 if node["free"] > node["devices"]
             ]
+            nodes = pool.get("nodes")
+            complaints += [
+                (f"{place}/{where}", what) for where, what in _beyond_nodes(pool, nodes or ()) if nodes is not None
+            ]
+    return complaints
+
+
+def _beyond_nodes(pool: "documents.ComputePool", nodes: "Sequence[documents.PoolNode]") -> list[Complaint]:
+    """Where a pool has fewer devices than its nodes, or more of them are free; within the pool."""
+    works, free = sum(node["devices"] for node in nodes), sum(node["free"] for node in nodes)
+    complaints: list[Complaint] = []
+    if works > pool["devices"]:
+        complaints.append(("devices", f"{pool['devices']} devices work, and {works} on its nodes"))
+    if free < pool["free"]:
+        complaints.append(("free", f"{pool['free']} devices are free, and {free} on its nodes"))
+    return complaints
+
+
+def _are_tenable(holdings: ParsedHoldings) -> bool:
+    """Whether nothing is to be said of placements (:func:`_beyond_placements`)."""
+    split = zip(holdings.lengths, holdings.modes, strict=True)
+    if any(mode == _UNDIVIDED for length, mode in split if length > 1):
+        return False
+    share_numbers, names = holdings.nodes
+    if not names:
+        return True
+    named = np.bincount(share_numbers, holdings.node_devices, len(holdings.devices))
+    return bool((named <= holdings.devices).all()) and len(set(zip(share_numbers, names, strict=True))) == len(names)
+
+
+def _beyond_placements(running: "Sequence[documents.RunningJob]") -> list[Complaint]:
+    """Placements that nobody can hold: in one domain and in several, or with more devices on nodes than there are."""
+    complaints: list[Complaint] = []
+    for position, entry in enumerate(running):
+        placement = entry["placement"]
+        shares, place = placement["shares"], f"/state/running/{position}/placement"
+        if len(shares) > 1 and placement["split_mode"] == _UNDIVIDED:
+            complaints.append((f"{place}/split_mode", f"it is not split, and holds devices of {len(shares)} domains"))
+        for number, share in enumerate(shares):
+            if nodes := share.get("nodes"):
+                named = sum(node["devices"] for node in nodes)
+                if named > share["devices"]:
+                    what = f"{named} devices on its nodes are more than the {share['devices']} of the share"
+                    complaints.append((f"{place}/shares/{number}/nodes", what))
+                if len({node["node"] for node in nodes}) < len(nodes):
+                    complaints.append((f"{place}/shares/{number}/nodes", "a node stands twice"))
     return complaints
 
 

@@ -4,9 +4,11 @@
    leaves this to a proxy, and so would a service that is never reached but through one. Here it is bounded in any
    case: connections in all and from one address, bytes and fields of a head and of what follows the chunks of a body,
    seconds until a head is complete, and seconds for which a client may take nothing of its answer. How fast a body
-   has to come is looked at where it is read. Whoever is refused is answered first, in turn, and the connection is
-   closed so that the answer arrives. Sources: RFC 6585, 5 (431); RFC 9110, 15.5.9 (408) and 15.6.4 (503); RFC 9112,
-   9.3 and 9.6 (connections that persist, and how they are closed); RFC 9457 for what the answers look like.
+   has to come is looked at where it is read. A request that a proxy may have read as another one is refused: without
+   a host or with several, in any transfer coding but chunks, or in chunks of HTTP/1.0. Whoever is refused is answered
+   first, in turn, and the connection is closed so that the answer arrives. Sources: RFC 6585, 5 (431); RFC 9110,
+   15.5.9 (408) and 15.6.4 (503); RFC 9112, 3.2 and 6.1 (hosts, transfer codings), 9.3 and 9.6 (connections that
+   persist, and how they are closed); RFC 9457 for what the answers look like.
 2. What is looked at before a request is: who sends it, how fast requests of the same sender come, how much is in hand
    already, and how fast its body comes. Requests that tell of faults, and of what is done about them, have places of
    their own; the others of all tenants share the rest. Bodies are counted while they come, so that what is in hand at
@@ -158,6 +160,8 @@ class _GuardedProtocol(HttpToolsProtocol):
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self.limits.head_bytes:
             self._refuse_head()
+        elif not _is_framed(self.parser.get_http_version(), self.headers):
+            self.send_400_response("hosts, or transfer codings")
         if not self._over:
             super().on_headers_complete()
             self.cycle.transport = cast("asyncio.Transport", _AnswerTransport(self, self.cycle))
@@ -319,6 +323,20 @@ class _AnswerTransport:
     def close(self) -> None:
         """Close the connection with this answer."""
         self._protocol.close_after(self._cycle)
+
+
+def _is_framed(version: str, fields: list[tuple[bytes, bytes]]) -> bool:
+    """Whether nobody before the service may have read another request out of its bytes (RFC 9112, 3.2 and 6.1).
+
+    Args:
+        version: Of HTTP, as ``1.1``.
+        fields: Its fields, names in lower case.
+    """
+    hosts = sum(name == b"host" for name, _ in fields)
+    codings = [value.lower() for name, value in fields if name == b"transfer-encoding"]
+    if version == "1.1":
+        return hosts == 1 and codings in ([], [b"chunked"])
+    return hosts <= 1 and not codings
 
 
 def _answer(status: HTTPStatus, detail: str) -> bytes:
