@@ -119,11 +119,18 @@ def test_a_job_that_names_domains_reads_something_that_may_not_leave_them() -> N
         ({"minimum": 8, "maximum": 4}, "at least 8"),
         ({"minimum": 2, "maximum": 4, "requested": 8}, "8 devices"),
         ({"minimum": 0, "maximum": 0}, "no device"),
+        ({"minimum": 0, "maximum": 8, "requested": 0}, "no device"),
     ],
 )
 def test_devices_that_contradict_each_other_are_found(devices: Json, words: str) -> None:
     assert words in (contradiction(job("j", devices=devices)) or "")
     assert contradiction(job("j")) is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(3601, 7200), (10, 3599), (7200, 10)])
+def test_a_duration_outside_of_its_interval_is_found(low: float, high: float) -> None:
+    duration = {"expected": 3600.0, "low": low, "high": high, "coverage": 0.9}
+    assert "between both ends" in (contradiction(job("j", duration=duration)) or "")
 
 
 def test_work_done_is_the_share_of_the_steps_and_of_one_that_waits_what_a_checkpoint_holds() -> None:

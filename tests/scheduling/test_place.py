@@ -327,9 +327,20 @@ def test_contradictions_are_pointed_at() -> None:
     nodes = [{"id": "n1", "devices": 4, "free": 4}, {"id": "n2", "devices": 4, "free": 5}]
     assert pointed(request([domain("a", {**pool(8), "nodes": nodes})])) == ["/state/domains/0/pools/0/nodes/1/free"]
     impossible = [{"minimum": 8, "maximum": 4}, {"minimum": 2, "maximum": 4, "requested": 1}]
+    impossible += [{"minimum": 0, "maximum": 0}, {"minimum": 0, "maximum": 8, "requested": 0}]
     possible = {"minimum": 4, "maximum": 4, "requested": 4}
     jobs = [{**spec(f"j{n}"), "devices": each} for n, each in enumerate([possible, *impossible])]
-    assert pointed(request([domain("a", pool(8))], jobs)) == [f"/state/waiting/{n}/spec/devices" for n in (1, 2)]
+    assert pointed(request([domain("a", pool(8))], jobs)) == [f"/state/waiting/{n}/spec/devices" for n in range(1, 5)]
+    never = [
+        spec("j", duration={"expected": 60, "low": low, "high": high, "coverage": 0.9})
+        for low, high in ((61, 70), (5, 59))
+    ]
+    for place_of, jobs_of in (
+        ("waiting", {"waiting": never[:1]}),
+        ("running", {"running": [running(never[1], [("a", 8)], rate=8.0)]}),
+    ):
+        asked = request([domain("a", pool(16, 8))], **jobs_of)
+        assert pointed(asked) == [f"/state/{place_of}/0/spec/duration"]
     full = request([domain("a", {**pool(8), "free": 0})], running=[running(spec("r", 9), [("a", 9)], rate=9.0)])
     assert pointed(full) == ["/state/domains/0/pools/0/devices"]
     both = [running(spec(name, 4), [("a", 4)], rate=4.0) for name in ("r", "q")]

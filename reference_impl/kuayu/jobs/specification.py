@@ -123,19 +123,22 @@ def is_guessed(record: "documents.JobRecord") -> bool:
 
 
 def contradiction(record: "documents.JobRecord") -> str | None:
-    """Why no number of devices would do for a job, in words; None where one would.
+    """Why no number of devices would do for a job, or no duration, in words; None where one would.
 
     A state with such a job would be refused as a whole.
     """
     devices = record["devices"]
     least, most = devices["minimum"], devices["maximum"]
     requested = devices.get("requested", most)
-    if most < 1:
+    if most < 1 or requested < 1:
         return "It asks for no device at all."
     if least > most:
         return f"It asks for at least {least} devices, and at most {most}."
     if not least <= requested <= most:
         return f"It asks for {requested} devices, where {least} to {most} would do."
+    duration = record.get("duration")
+    if duration and not duration["low"] <= duration["expected"] <= duration["high"]:
+        return "The duration that is expected of it does not lie between both ends of its interval."
     return None
 
 

@@ -135,7 +135,7 @@ _NOTHING: Mapping[str, Any] = {}
 _FIGURES = (
     *("minimum", "maximum", "requested", "step", "memory", "serial", "duration", "priority", "period"),
     *("step_time", "exchange", "boundary", "checkpoint", "bandwidth", "round_trip", "submitted", "deadline"),
-    "per_node",
+    *("per_node", "shortest", "longest"),
 )
 """What is read of a specification as a number; instants are seconds from 1970."""
 
@@ -153,6 +153,7 @@ def _columns_of(specs: "Sequence[documents.JobSpec]") -> Columns:
     talks = [spec.get("communication") or _NOTHING for spec in specs]
     needs: list[documents.LinkNeed | Mapping[str, Any]] = [spec.get("links") or _NOTHING for spec in specs]
     nodes: list[documents.NodeNeed | Mapping[str, Any]] = [spec.get("nodes") or _NOTHING for spec in specs]
+    lasting: list[documents.Estimate | Mapping[str, Any]] = [spec.get("duration") or _NOTHING for spec in specs]
     return {
         "id": [spec["id"] for spec in specs],
         "data": [spec.get("data") or () for spec in specs],
@@ -169,7 +170,9 @@ def _columns_of(specs: "Sequence[documents.JobSpec]") -> Columns:
         "step": [elasticity.get("step") for elasticity in devices],
         "memory": [spec.get("memory_per_device") for spec in specs],
         "serial": [spec.get("serial_share") for spec in specs],
-        "duration": [(spec.get("duration") or _NOTHING).get("expected") for spec in specs],
+        "duration": [estimate.get("expected") for estimate in lasting],
+        "shortest": [estimate.get("low") for estimate in lasting],
+        "longest": [estimate.get("high") for estimate in lasting],
         "priority": [spec.get("priority") for spec in specs],
         "period": [spec.get("sync_period") for spec in specs],
         "step_time": [talk.get("step_time") for talk in talks],

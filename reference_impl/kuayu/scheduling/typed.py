@@ -372,7 +372,7 @@ class TypedJobs:
     def _columns_of(self, specs: Sequence[Any]) -> Columns:
         spec = self._read("JobSpec", specs)
         devices = self._read("Elasticity", spec["devices"])
-        lasting = self._inside("Estimate", spec["duration"], ["expected"])
+        lasting = self._inside("Estimate", spec["duration"], ["expected", "low", "high"])
         self._inside("Estimate", spec["work"], [])
         talks = self._inside(
             "CommunicationProfile", spec["communication"], ["step_time", "exchange", "boundary", "checkpoint_size"]
@@ -402,6 +402,8 @@ class TypedJobs:
             "memory": spec["memory_per_device"],
             "serial": spec["serial_share"],
             "duration": lasting["expected"],
+            "shortest": lasting["low"],
+            "longest": lasting["high"],
             "priority": spec["priority"],
             "period": spec["sync_period"],
             "step_time": talks["step_time"],

@@ -81,6 +81,7 @@ def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Ite
         or _repeated_parts(state)
         or _unknown_parts(state, domains)
         or len(_beyond_elasticity(parsed))
+        or len(_beyond_estimates(parsed))
     ):
         return False
     if len(holdings.lengths) < len(shares):
@@ -179,24 +180,34 @@ def _beyond_placements(running: "Sequence[documents.RunningJob]") -> list[Compla
 
 
 def _beyond_elasticity(parsed: ParsedJobs) -> Numbers:
-    """Jobs that work with fewer devices at most than at least, or ask for a number that is neither."""
+    """Jobs that work with fewer devices at most than at least, ask for a number that is neither, or for none."""
     least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
-    return np.flatnonzero((least > most) | (requested < least) | (requested > most))
+    none = (most < 1) | (requested < 1)
+    return np.flatnonzero(none | (least > most) | (requested < least) | (requested > most))
+
+
+def _beyond_estimates(parsed: ParsedJobs) -> Numbers:
+    """Jobs whose expected duration lies outside of its interval."""
+    expected, shortest, longest = (parsed.figures[name] for name in ("duration", "shortest", "longest"))
+    return np.flatnonzero((shortest > expected) | (expected > longest))
 
 
 def _beyond(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Complaint]:
     least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
-    wrong = _beyond_elasticity(parsed).tolist()
     waiting = len(state["waiting"])
-    complaints: list[Complaint] = []
-    for job in wrong:
-        place = f"/state/waiting/{job}" if job < waiting else f"/state/running/{job - waiting}"
-        what = (
-            f"at least {least[job]:.0f} devices, and at most {most[job]:.0f}"
-            if least[job] > most[job]
-            else f"{requested[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
-        )
-        complaints.append((f"{place}/spec/devices", f"it asks for {what}"))
+
+    def place_of(job: int) -> str:
+        return f"/state/waiting/{job}" if job < waiting else f"/state/running/{job - waiting}"
+
+    detail = "what is expected lies between both ends"
+    complaints = [(f"{place_of(job)}/spec/duration", detail) for job in _beyond_estimates(parsed).tolist()]
+    for job in _beyond_elasticity(parsed).tolist():
+        what = f"{requested[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
+        if least[job] > most[job]:
+            what = f"at least {least[job]:.0f} devices, and at most {most[job]:.0f}"
+        elif most[job] < 1 or requested[job] < 1:
+            what = "no device at all"
+        complaints.append((f"{place_of(job)}/spec/devices", f"it asks for {what}"))
     return complaints
 
 

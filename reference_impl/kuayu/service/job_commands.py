@@ -46,6 +46,7 @@ def of_request(request: Json) -> Iterator[Place]:
     if request["id"] in RESERVED:
         yield Place(f"{request['id']!r} is the name of the stream of jobs; take another", "/id")
     yield from _of_devices(request["devices"], request.get("nodes", {}))
+    yield from _of_duration(request.get("duration"))
     for name in ("device_kinds", "domains", "split_modes"):
         yield from _twice(request.get(name, ()), f"/{name}")
     variables = (variable["name"] for variable in request["workload"].get("environment", ()))
@@ -83,8 +84,8 @@ def _of_devices(devices: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterato
     if step < 1:
         yield Place("the step is at least one", "/devices/step")
         return
-    if "requested" in devices and not least <= wanted <= most:
-        yield Place(f"{wanted} lies outside the limits, {least} to {most}", "/devices/requested")
+    if "requested" in devices and not max(least, 1) <= wanted <= most:
+        yield Place(f"{wanted} lies outside the limits, {max(least, 1)} to {most}", "/devices/requested")
     elif "requested" in devices and (wanted - least) % step:
         detail = f"{wanted} is not the minimum, {least}, plus a multiple of the step, {step}"
         yield Place(detail, "/devices/requested")
@@ -93,6 +94,12 @@ def _of_devices(devices: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterato
         yield Place(f"one node alone would have more than the job may, {most}", "/nodes/devices_per_node")
     elif alone and within == NodeScope.node.value and least > alone:
         yield Place(f"on one node it has {alone} devices, and needs at least {least}", "/nodes/devices_per_node")
+
+
+def _of_duration(duration: Mapping[str, Any] | None) -> Iterator[Place]:
+    """How long a job takes."""
+    if duration and not duration["low"] <= duration["expected"] <= duration["high"]:
+        yield Place("what is expected lies between both ends", "/duration/expected")
 
 
 def _of_spread(request: Json) -> Iterator[Place]:

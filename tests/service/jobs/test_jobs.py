@@ -111,6 +111,9 @@ def test_what_contradicts_itself_is_pointed_to(service: Inside) -> None:
     assert pointers(service, devices={"minimum": 2, "maximum": 8, "requested": 9}) == {"/devices/requested"}
     assert pointers(service, devices={"minimum": 2, "maximum": 8, "requested": 5, "step": 2}) == {"/devices/requested"}
     assert pointers(service, devices={"minimum": 0, "maximum": 0}) == {"/devices/maximum"}
+    assert pointers(service, devices={"minimum": 0, "maximum": 8, "requested": 0}) == {"/devices/requested"}
+    duration = {"expected": 60.0, "low": 70.0, "high": 80.0, "coverage": 0.8}
+    assert pointers(service, duration=duration) == {"/duration/expected"}
     assert pointers(service, devices={"minimum": 1, "maximum": 8, "step": 0}) == {"/devices/step"}
     assert pointers(service, nodes={"devices_per_node": 8}) == {"/nodes/devices_per_node"}
     twice = {"name": "A", "value": "1"}
