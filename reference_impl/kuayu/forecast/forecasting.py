@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kuayu_schemas import documents
 
 
-METHOD: "documents.ForecastMethod" = {"name": "kuayu-hybrid", "version": "1.2.0"}
+METHOD: "documents.ForecastMethod" = {"name": "kuayu-hybrid", "version": "1.2.1"}
 
 MAX_SERIES_STEPS = 12_288
 """Values of a series that are looked at: a week of minutes, and WINDOW before it."""
