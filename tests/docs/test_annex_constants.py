@@ -88,7 +88,7 @@ SENTENCES = {
     "families of nodes": f"{listed(sparse.FAMILY.tolist(), 'or')} nodes",
     "grace": f"{sparse.GRACE:g} s and two samples or pages",
     "guide": f"send {sparse.GUIDE[0].split('_')[1]} 0.93 and power 68.5 W",
-    "domains": f"five domains with {listed([kind.room for kind in KINDS_OF_DOMAIN], 'and')} devices",
+    "domains": f"five domains with {listed([kind.capacity for kind in KINDS_OF_DOMAIN], 'and')} devices",
     "loads": f"load to {listed([kind.load for kind in KINDS_OF_DOMAIN], 'and')}",
     "scales": f"at {listed([kind.scale for kind in KINDS_OF_DOMAIN], 'and')} of their size",
     "served": f"hold {listed([kind.served for kind in KINDS_OF_DOMAIN], 'and')} devices",
