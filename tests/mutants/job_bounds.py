@@ -18,6 +18,7 @@ from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
+from mutants.jobs import IsCancelledEarly
 
 # What was submitted
 
@@ -396,29 +397,6 @@ class BatchesAreAcknowledgedWhole(BatchesAreTakenInPart):
 
 
 # Calling off
-
-
-class IsCancelledEarly(MinimalServer):
-    """Jobs of some sort are cancelled when that is asked; what is left of them is ended all the same."""
-
-    def may_be_cancelled(self, job: Job) -> bool:
-        """Whether a job that is being started is of that sort."""
-        raise NotImplementedError
-
-    @override
-    def call_off(self, tenant: Tenant, job: Job) -> None:
-        early = self.may_be_cancelled(job)
-        super().call_off(tenant, job)
-        if early and job.state != "cancelled":
-            self.enter_state(tenant, job, "cancelled", "it was called off", self.moment)
-
-    @override
-    def finish_attempt(self, tenant: Tenant, job: Job, reason: str, moment: int) -> None:
-        if job.state == "cancelled":
-            self.count_hours(tenant, job, moment)
-            self.consider(tenant, moment)
-        else:
-            super().finish_attempt(tenant, job, reason, moment)
 
 
 @control("JOB-008")

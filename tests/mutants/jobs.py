@@ -453,14 +453,18 @@ class LateReportsAreRefused(MinimalServer):
         return super().post_run_report(request)
 
 
-@breaks("JOB-008", "JOB-034")
-class CancelledIsSaidAtOnce(MinimalServer):
-    """A job is cancelled when that was asked, whatever of it still runs."""
+class IsCancelledEarly(MinimalServer):
+    """Jobs of some sort are cancelled when that is asked; what is left of them is ended all the same."""
+
+    def may_be_cancelled(self, job: Job) -> bool:
+        """Whether a job that is called off is of that sort."""
+        raise NotImplementedError
 
     @override
     def call_off(self, tenant: Tenant, job: Job) -> None:
+        early = self.may_be_cancelled(job)
         super().call_off(tenant, job)
-        if job.state != "cancelled":
+        if early and job.state != "cancelled":
             self.enter_state(tenant, job, "cancelled", "it was called off", self.moment)
 
     @override
@@ -470,6 +474,15 @@ class CancelledIsSaidAtOnce(MinimalServer):
             self.consider(tenant, moment)
         else:
             super().finish_attempt(tenant, job, reason, moment)
+
+
+@breaks("JOB-008", "JOB-034")
+class CancelledIsSaidAtOnce(IsCancelledEarly):
+    """A job is cancelled when that was asked, whatever of it still runs."""
+
+    @override
+    def may_be_cancelled(self, job: Job) -> bool:
+        return True
 
 
 @breaks("JOB-008")
