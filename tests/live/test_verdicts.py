@@ -107,7 +107,7 @@ def test_one_late_step_makes_no_straggler() -> None:
     stragglers = Stragglers()
     for number in range(40):
         for each in MEMBERS:
-            stragglers.step(each, 0.1 if each == "c" and number == 20 else 0.01)
+            stragglers.step(each, 0.1 if each == "c" and number == 20 else 0.01, number)
         assert stragglers.found(MEMBERS) == ()
 
 
@@ -115,8 +115,21 @@ def test_among_equals_three_times_as_slow_is_found() -> None:
     stragglers = Stragglers()
     for number in range(60):
         for each in MEMBERS:
-            stragglers.step(each, 0.03 if each == "c" and number >= 30 else 0.01)
+            stragglers.step(each, 0.03 if each == "c" and number >= 30 else 0.01, number)
     assert stragglers.found(MEMBERS) == ("c",)
+
+
+def test_a_burst_of_other_work_on_the_host_is_no_straggler_however_many_steps_it_slows() -> None:
+    seconds_per_step, first, burst = 0.03, 200, 50
+    found = []
+    for lasting in (burst, 2 * burst):
+        stragglers = Stragglers()
+        for number in range(first + lasting):
+            for each in MEMBERS:
+                slow = each == "c" and number >= first
+                stragglers.step(each, 0.02 if slow else 0.002, number * seconds_per_step)
+        found.append(stragglers.found(MEMBERS))
+    assert found == [(), ("c",)]
 
 
 def test_on_a_crowded_host_it_is_not() -> None:
@@ -125,7 +138,7 @@ def test_on_a_crowded_host_it_is_not() -> None:
     for number in range(60):
         for each in MEMBERS:
             slow = 3 if each == "c" and number >= 30 else 1
-            stragglers.step(each, 0.01 * slow * random.lognormal(0.0, 1.2))
+            stragglers.step(each, 0.01 * slow * random.lognormal(0.0, 1.2), number)
     assert stragglers.found(MEMBERS) == ()
 
 
@@ -133,5 +146,5 @@ def test_slowness_of_all_is_nobodys() -> None:
     stragglers = Stragglers()
     for number in range(40):
         for each in MEMBERS:
-            stragglers.step(each, 0.01 * (1 + number))
+            stragglers.step(each, 0.01 * (1 + number), number)
     assert stragglers.found(MEMBERS) == ()

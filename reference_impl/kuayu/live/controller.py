@@ -362,7 +362,7 @@ class RunController:
             self._heard[worker] = Heartbeat(unheard, header["phase"]) if current else Heartbeat()
         elif header["number"] > self._memory.taken[worker]:
             if header["kind"] == "step" and current:
-                self._stragglers.step(worker, header["seconds"])
+                self._stragglers.step(worker, header["seconds"], now)
             for follows in self._enter("taken", worker=worker, report=header):
                 self._heed(follows["kind"], now)
 

@@ -7,7 +7,8 @@
 2. Who is slow: each worker's time for one part of a batch beside that of its peers. In synchronous training all steps
    are as slow as the slowest worker, so steps do not tell; the time that a worker needs for its own parts does. How
    much is too much is learnt from how far the others differ among themselves of late: on a quiet host workers are
-   alike and twice the time is plain, on a crowded one it happens to everybody.
+   alike and twice the time is plain, on a crowded one it happens to everybody. It has to last, in steps and in seconds:
+   where steps take milliseconds, whatever else runs on the host for a moment slows several in a row.
 3. What is wrong with whom, from what workers told; without clock, sockets or processes. A worker that the control
    plane does not hear is only suspected until most of its peers do not hear it either. Where half of the members or
    more would fall at once, nobody does: then it is rather the control plane that is cut off.
@@ -94,8 +95,8 @@ class AdaptiveFailureDetector:
         return min(max(least, learnt), self.MAX_LIMIT_SECONDS)
 
 
-WINDOW_STEPS, CONSECUTIVE_STEPS = 5, 5
-"""Steps of which a worker's median is taken; steps in a row in which it has to be too much."""
+WINDOW_STEPS, CONSECUTIVE_STEPS, MIN_SLOW_SECONDS = 5, 5, 2.0
+"""Steps of which a worker's median is taken; steps in a row, and seconds, for which it has to be too much."""
 MIN_SLOWDOWN, USUAL_FACTOR, UNTRAINED_SLOWDOWN = 2.0, 1.5, 4.0
 """Least ratio to the peers' median that is slow; ratio to what is usual among them; the limit before that is known."""
 MAX_RATIOS, MIN_RATIOS = 150, 40
@@ -108,7 +109,8 @@ class Stragglers:
     def __init__(self) -> None:
         self._times: dict[str, deque[float]] = {}
         self._ratios: dict[str, deque[float]] = {}
-        self._row: dict[str, int] = {}
+        self._row: dict[str, tuple[int, float, float]] = {}
+        """Of workers that are slow, steps in a row and the instants of the first and the last of them."""
 
     def clear(self, members: Sequence[str]) -> None:
         """Begin anew with these members; what is usual among those that stay is not forgotten."""
@@ -116,15 +118,19 @@ class Stragglers:
         self._row.clear()
         self._ratios = {worker: ratios for worker, ratios in self._ratios.items() if worker in members}
 
-    def step(self, worker: str, seconds: float) -> None:
-        """A worker needed so many seconds for a part, in its latest step."""
+    def step(self, worker: str, seconds: float, instant: float) -> None:
+        """A worker needed so many seconds for a part, in the step that it told at an instant."""
         own = self._times.setdefault(worker, deque(maxlen=WINDOW_STEPS))
         own.append(seconds)
         others = [statistics.median(times) for other, times in self._times.items() if other != worker]
         if len(own) < WINDOW_STEPS or not others:
             return
         ratio = statistics.median(own) / statistics.median(others)
-        self._row[worker] = self._row.get(worker, 0) + 1 if ratio > self.limit(worker) else 0
+        if ratio > self.limit(worker):
+            steps, first, _ = self._row.get(worker, (0, instant, instant))
+            self._row[worker] = steps + 1, first, instant
+        else:
+            self._row.pop(worker, None)
         self._ratios.setdefault(worker, deque(maxlen=MAX_RATIOS)).append(ratio)
 
     def limit(self, worker: str) -> float:
@@ -136,7 +142,11 @@ class Stragglers:
 
     def found(self, members: Sequence[str]) -> tuple[str, ...]:
         """Members that have been slow for long enough."""
-        return tuple(member for member in members if self._row.get(member, 0) >= CONSECUTIVE_STEPS)
+        return tuple(member for member in members if self._lasts(member))
+
+    def _lasts(self, worker: str) -> bool:
+        steps, first, last = self._row.get(worker, (0, 0.0, 0.0))
+        return steps >= CONSECUTIVE_STEPS and last - first >= MIN_SLOW_SECONDS
 
 
 class Fault(StrEnum):
