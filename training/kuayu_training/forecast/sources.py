@@ -112,8 +112,8 @@ def sources(data: Path, names: Container[str] = frozenset(FILES)) -> Iterator[So
             table = np.loadtxt(text, delimiter=",")
         columns = [column for column in range(1, len(header)) if only in {None, header[column]}]
         skipped = days * 1440
-        names = tuple(header[column] for column in columns)
-        yield Source(name, names, table[skipped:, columns].T.copy(), float(table[skipped, 0]))
+        domains = tuple(header[column] for column in columns)
+        yield Source(name, domains, table[skipped:, columns].T.copy(), float(table[skipped, 0]))
 
 
 def flows(data: Path) -> Iterator[Source]:
