@@ -391,7 +391,7 @@ def _listening(verbose: bool, har: Path | None, output: Path, *, go_on: bool) ->
         raise fail(str(error), error.hint, 2) from error
     with contextlib.closing(archive):
         try:
-            yield (*listeners, archive.told)
+            yield (*listeners, archive.write)
         finally:
             if archive.failure:
                 cause = f"writing {har} stopped: {archive.failure}; the run and its report do without"

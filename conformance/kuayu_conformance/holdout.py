@@ -64,7 +64,7 @@ class Fold:
     references: tuple[str, ...]
 
     @property
-    def room(self) -> int:
+    def max_probes(self) -> int:
         """How many probes can be made so that enough is left to be inferred."""
         return len(self.cells) - LEAST_TARGETS
 
@@ -351,7 +351,7 @@ class Pair:
             fold.table,
             counts,
             fold.split,
-            fold.room,
+            fold.max_probes,
             True,
             cell.device,
             cell.task,

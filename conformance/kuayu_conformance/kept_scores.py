@@ -75,7 +75,7 @@ class KeptScores:
         """The score of a key; None where it is not known, or to be computed again."""
         return None if key in self._drawn else self._known.get(key)
 
-    def made(self, key: str, kind: TypeAdapter[_T], make: Callable[[], _T]) -> _T:
+    def get_or_make(self, key: str, kind: TypeAdapter[_T], make: Callable[[], _T]) -> _T:
         """What follows from the nonce alone: the value that was kept, else it is made, and kept.
 
         Args:

@@ -200,13 +200,13 @@ class PublicKey:
 
     def signed(self, envelope: Envelope) -> bool:
         """Whether one of the signatures of an envelope was made by this key; what they say of their key counts not."""
-        return any(self._made(signature, envelope.signed) for signature in envelope.signatures)
+        return any(self._verifies(signature, envelope.signed) for signature in envelope.signatures)
 
     def named_in(self, envelope: Envelope) -> bool:
         """Whether one of the signatures says that it was made by this key."""
         return any(signature.key == self.id for signature in envelope.signatures)
 
-    def _made(self, signature: Signature, data: bytes) -> bool:
+    def _verifies(self, signature: Signature, data: bytes) -> bool:
         from cryptography.exceptions import InvalidSignature
 
         try:

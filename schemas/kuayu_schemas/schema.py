@@ -218,27 +218,29 @@ def _explain(pointer: str, instance: Any, path: list[str | int], *, reader: bool
     """
     validator = _validator_at(pointer, reader=reader)
     if not _exceeds(instance, AT_ONCE):
-        yield from _told(validator, instance, path)
+        yield from _errors(validator, instance, path)
         return
     if validator.is_valid(instance):
         return
     shape = _shape(pointer, reader=reader)
     if shape.types and ("object" if isinstance(instance, dict) else "array") not in shape.types:
-        yield from _told(shape.alone, type(instance)(), path)  # what is in it says nothing more, and takes long to say
+        yield from _errors(
+            shape.alone, type(instance)(), path
+        )  # what is in it says nothing more, and takes long to say
         return
     if shape.most is not None and len(instance) > shape.most:
         unit = "members" if isinstance(instance, dict) else "items"
         yield SchemaError(_pointer(path), f"{len(instance)} {unit}, where {shape.most} are the most")
         return
     if isinstance(instance, list):
-        yield from _told(shape.alone, [None] * len(instance), path)
+        yield from _errors(shape.alone, [None] * len(instance), path)
         children: Iterable[tuple[str | int, Any]] = enumerate(instance)
     else:
         strangers = islice((name for name in instance if name not in shape.members), MAX_ERRORS)
         seen = {name: instance[name] for name in (*(shape.members.keys() & instance), *strangers)}
         # Conditions look at strings and numbers alone, and what is written of an error need not repeat the rest.
         flat = {name: None if isinstance(value, dict | list) else value for name, value in seen.items()}
-        yield from _told(shape.alone, flat, path)
+        yield from _errors(shape.alone, flat, path)
         if shape.names is not None:
             names = _validator_at(shape.names, reader=reader)
             wrong = (name for name in instance if not names.is_valid(name))
@@ -265,7 +267,9 @@ def _exceeds(value: Any, most: int) -> bool:
     return False
 
 
-def _told(validator: jsonschema_rs.Draft202012Validator, instance: Any, path: list[str | int]) -> Iterator[SchemaError]:
+def _errors(
+    validator: jsonschema_rs.Draft202012Validator, instance: Any, path: list[str | int]
+) -> Iterator[SchemaError]:
     for error in validator.iter_errors(instance):
         place = [*path, *error.instance_path]
         if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):

@@ -102,7 +102,7 @@ def watch(url: str, seconds: int, *, load: bool) -> tuple[dict[str, Counter[tupl
     loads: list[float] = []
     turns = -1
     found: dict[str, Counter[tuple[str, str]]] = {}
-    hosts, pages = {HOST: Host.here(), SELDOM: Host.here()}, captured()
+    hosts, pages = {HOST: Host.local(), SELDOM: Host.local()}, captured()
     with httpx.Client(base_url=url, timeout=30) as client, burners() as burning:
         register(client, hosts[HOST], pages)
         began = time.monotonic()

@@ -28,7 +28,7 @@ def plan(body: Json) -> Json:
     """A sound adjustment: where something has changed and a job is badly off, it goes to the best policy."""
     its = list(levels(body))
     changed = any(each.motion == Motion.CHANGED for each in its)
-    told = [_adjusted(job, changed and job.rate(job.outlook) < LEAST * job.best_rate) for job in jobs(body, its)]
+    told = [_adjusted(job, changed and job.rate(job.final_policy) < LEAST * job.best_rate) for job in jobs(body, its)]
     triggers = [trigger(each) for each in its if each.motion == Motion.CHANGED]
     return {
         "revision": body["revision"],
@@ -53,7 +53,7 @@ def change(job: RequestedJob, its: Policy, after: float = 0.0) -> Json:
 def _adjusted(job: RequestedJob, moves: bool) -> Json:
     its = _stages(job) if moves else []
     changes = [change(job, each, 7.0 * number) for number, each in enumerate(its)]
-    last = (job.outlook, *its)[-1]
+    last = (job.final_policy, *its)[-1]
     return {"job": job.id, "rate": job.rate(job.in_force), "expected_rate": job.rate(last), "changes": changes}
 
 
@@ -197,7 +197,7 @@ def _turned(job: RequestedJob, told: Json) -> Json:
 
 
 def _never(job: RequestedJob, told: Json) -> Json:
-    return {**told, "changes": [], "expected_rate": job.rate(job.outlook)}
+    return {**told, "changes": [], "expected_rate": job.rate(job.final_policy)}
 
 
 def _in_force_alone(job: RequestedJob, told: Json) -> Json:
@@ -269,7 +269,7 @@ PENS: dict[str, Pen] = {
     "expects what is": _each(lambda job: {**job, "expected_rate": job["rate"]}),
     "expects the best": _with_jobs(lambda job, told: {**told, "expected_rate": job.best_rate}),
     "tells the best": _with_jobs(lambda job, told: {**told, "rate": job.best_rate}),
-    "tells the rate once planned": _with_jobs(lambda job, told: {**told, "rate": job.rate(job.outlook)}),
+    "tells the rate once planned": _with_jobs(lambda job, told: {**told, "rate": job.rate(job.final_policy)}),
     "tells seconds": _each(lambda job: {**job, "rate": 1.0 / job["rate"] if job["rate"] else 0.0}),
     "tells two hundredths too many": _each(lambda job: {**job, "rate": 1.02 * job["rate"]}),
     "counts all steps alike": _with_jobs(_raw),

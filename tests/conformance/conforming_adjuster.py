@@ -63,7 +63,7 @@ def _soon(body: Json, told: list[Level]) -> Iterator[Level]:
 
 
 def _job(body: Json, place: int, now: RequestedJob, soon: RequestedJob, *, calm: bool, changed: bool) -> Json:
-    outlook = now.outlook
+    outlook = now.final_policy
     changes: list[Json] = []
     if not calm:
         least = MARGIN if changed else ENOUGH

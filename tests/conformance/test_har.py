@@ -84,7 +84,7 @@ def archive(path: Path) -> dict[str, Any]:
 def written(options: Options, folder: Path, har: Path, progress: Progress | None = None) -> None:
     writer = HarWriter(har)
     try:
-        Run(replace(options, listeners=(writer.told,)), folder, progress or Progress()).execute()
+        Run(replace(options, listeners=(writer.write,)), folder, progress or Progress()).execute()
     finally:
         writer.close()
 
@@ -141,7 +141,7 @@ def test_a_run_called_off_or_killed_leaves_a_whole_archive_and_a_resumed_one_goe
     before = archive(har)["entries"]
     assert before
     writer = HarWriter(har, go_on=True)
-    again = replace(options, nonce="", level="", selection=(), listeners=(writer.told,))
+    again = replace(options, nonce="", level="", selection=(), listeners=(writer.write,))
     ResumedRun(again, tmp_path / "off", Progress()).execute()
     writer.close()
     entries = archive(har)["entries"]
@@ -161,7 +161,7 @@ def test_what_is_no_text_is_base64_and_what_did_not_come_says_why(tmp_path: Path
     url = "http://h/v1/samples?a=1&a="
     writer = HarWriter(tmp_path / "run.har")
     for answer in (Answered(0, "", 200, {}, b"\xfe", "", 5.0, 0.25), Answered(1, "", 0, {}, b"", "ReadTimeout: late")):
-        writer.told(Exchange("episode", request, url, (), answer))
+        writer.write(Exchange("episode", request, url, (), answer))
     writer.close()
     first, second = archive(tmp_path / "run.har")["entries"]
     assert base64.b64decode(first["request"]["postData"]["text"]) == b"\xff\x00"
@@ -203,7 +203,7 @@ def test_a_full_disk_ends_the_archive_and_not_the_run(
     writer = HarWriter(tmp_path / "run.har")
     with full.open("wb", buffering=0) as nowhere, monkeypatch.context() as later:
         later.setattr(writer, "_file", nowhere)
-        report = Run(replace(options, listeners=(writer.told,)), tmp_path / "report", Progress()).execute()
+        report = Run(replace(options, listeners=(writer.write,)), tmp_path / "report", Progress()).execute()
     assert report.exit_code == 0
     assert "No space left" in writer.failure
     writer.close()
@@ -215,7 +215,7 @@ def test_episodes_side_by_side_write_one_after_the_other(tmp_path: Path) -> None
 
     def write() -> None:
         for _ in range(50):
-            writer.told(each)
+            writer.write(each)
 
     threads = [threading.Thread(target=write) for _ in range(4)]
     for thread in threads:

@@ -83,7 +83,7 @@ def test_devices_that_are_the_same_silicon_count_once(table: Table) -> None:
 
 def test_probes_come_from_what_is_held_back_and_leave_something_to_infer(table: Table) -> None:
     for fold in folds(table, random.Random(2)):
-        probes = fold.room
+        probes = fold.max_probes
         assert probes > 0
         assert len(fold.cells) - probes == 2
         with_probes = measured_alone(fold.with_probes(fold.cells[:probes]))

@@ -92,12 +92,12 @@ def test_what_takes_long_and_follows_from_the_nonce_is_made_once(tmp_path: Path)
         return (Outcome(0.25, float("inf"), 0.0, 3, 0.5),)
 
     kept = KeptScores.begin(tmp_path)
-    assert kept.made("window", kind, make) == kept.made("window", kind, make) == make()
+    assert kept.get_or_make("window", kind, make) == kept.get_or_make("window", kind, make) == make()
     kept.close()
     assert len(made) == 2
     later = KeptScores.of(tmp_path, spot_checks=0)
-    assert later.made("window", kind, make) == make()
+    assert later.get_or_make("window", kind, make) == make()
     assert len(made) == 3
     drawn = KeptScores.of(tmp_path)
-    assert drawn.made("window", kind, make) == make()
+    assert drawn.get_or_make("window", kind, make) == make()
     assert len(made) == 5

@@ -357,14 +357,14 @@ def test_questions_have_in_them_what_is_hard_about_them() -> None:
     for what in ("levels that are calm", "levels that are calm and bad plans"):
         body = drawn(what)
         assert motions(body) == {Motion.CALM}
-        assert min(job.rate(job.outlook) / job.best_rate for job in jobs(body)) < 0.8
+        assert min(job.rate(job.final_policy) / job.best_rate for job in jobs(body)) < 0.8
     for what in ("levels between calm and change", "latencies that fall"):
         assert motions(drawn(what)) == {Motion.CALM, Motion.BETWEEN}
     well, short = jobs(drawn("changes planned well and too short"))
-    assert well.rate(well.in_force) < 0.9 * well.best_rate <= well.rate(well.outlook)
-    assert short.rate(short.outlook) < 0.9 * short.best_rate
+    assert well.rate(well.in_force) < 0.9 * well.best_rate <= well.rate(well.final_policy)
+    assert short.rate(short.final_policy) < 0.9 * short.best_rate
     *_, kept = jobs(drawn("changes planned otherwise"))
-    assert kept.rate(kept.outlook) < 0.9 * kept.best_rate <= kept.rate(kept.in_force)
+    assert kept.rate(kept.final_policy) < 0.9 * kept.best_rate <= kept.rate(kept.in_force)
     assert [job.best_rate for job in jobs(drawn("domains that others take wholly"))].count(0.0) == 3
     assert len(drawn("all collectives")["jobs"]) == 8
 

@@ -86,7 +86,7 @@ def test_a_promise_is_held_until_it_is_committed_or_over() -> None:
     assert domain.carry_out(action("a", COMMIT), 9.0).outcome is ActionOutcome.committed
     domain.carry_out(action("b"), 9.0)
     assert domain.carry_out(action("b", COMMIT), 19.5).outcome is ActionOutcome.expired
-    assert [each.action for each in domain.held] == ["a"]
+    assert [each.action for each in domain.current] == ["a"]
 
 
 def test_there_is_room_for_what_fits_and_the_rest_is_refused_with_a_reason() -> None:
@@ -119,7 +119,7 @@ def test_nodes_are_those_that_are_named_or_few(
     domain = domain_of(m=8, n=4, o=2)
     promise = domain.carry_out(action("a", devices=devices, nodes=nodes), 0.0)
     assert promise.nodes == shares(expected)
-    assert domain.held[0].nodes == expected
+    assert domain.current[0].nodes == expected
     assert domain.carry_out(action("a", COMMIT, devices), 0.0).nodes == shares(expected)
 
 
@@ -147,7 +147,7 @@ def test_devices_are_of_the_kind_that_is_wanted() -> None:
 def test_what_makes_no_sense_is_refused_and_nothing_is_held(asked: Action, problem: str) -> None:
     domain = domain_of(m=8, n=8)
     assert refusal(domain.carry_out(asked, 0.0)).type == f"urn:kuayu:problem:{problem}"
-    assert domain.held == []
+    assert domain.current == []
 
 
 def test_nodes_that_have_lost_devices_give_none() -> None:
@@ -165,7 +165,7 @@ def test_an_abort_lets_go_of_what_was_promised_or_taken_and_of_what_never_was() 
     assert domain.carry_out(action("a", ABORT), 0.0).outcome is ActionOutcome.aborted
     assert domain.carry_out(action("b", ABORT), 0.0).outcome is ActionOutcome.aborted
     assert refusal(domain.carry_out(action("b"), 0.0)).type == "urn:kuayu:problem:stale-revision"
-    assert domain.held == []
+    assert domain.current == []
 
 
 def test_a_release_gives_back_what_the_action_reserved_that_it_names() -> None:
@@ -175,10 +175,10 @@ def test_a_release_gives_back_what_the_action_reserved_that_it_names() -> None:
         domain.carry_out(action(name, COMMIT), 0.0)
     result = domain.carry_out(release("r", "b"), 1.0)
     assert (result.outcome, result.nodes) == (ActionOutcome.committed, shares({"n": 8}))
-    assert [each.action for each in domain.held] == ["a"]
+    assert [each.action for each in domain.current] == ["a"]
     again = domain.carry_out(release("s", "b"), 2.0)
     assert (again.outcome, again.nodes) == (ActionOutcome.committed, None)
-    assert [each.action for each in domain.held] == ["a"]
+    assert [each.action for each in domain.current] == ["a"]
 
 
 STEPS = st.tuples(st.sampled_from("abcd"), st.sampled_from(ActionPhase), st.integers(1, 9), st.floats(0, 8))
@@ -194,11 +194,11 @@ def test_no_device_is_given_twice_and_every_step_has_one_answer(
         now += later
         result = domain.carry_out(action(name, phase, devices), now)
         assert result == said.setdefault((name, phase), result)
-        assert sum(domain.free("a800").values()) + sum(sum(each.nodes.values()) for each in domain.held) == 12
+        assert sum(domain.free("a800").values()) + sum(sum(each.nodes.values()) for each in domain.current) == 12
         copy = domain_of(m=8, n=4)
         copy.restore(domain.to_json())
         assert copy.to_json() == domain.to_json()
-        assert copy.held == domain.held
+        assert copy.current == domain.current
 
 
 class Service(Client):
@@ -285,7 +285,7 @@ def test_what_was_promised_is_kept_over_a_restart_and_said_again(tmp_path: Path)
         with pytest.raises(UnreachableError):
             controller(service, journal, hooks).poll()
         again = controller(service, journal, hooks, now=5.0)
-        assert [each.action for each in again.holdings.held] == ["a"]
+        assert [each.action for each in again.holdings.current] == ["a"]
         again.poll()
         [promise] = service.taken
         assert promise.expires_at is not None

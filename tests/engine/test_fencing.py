@@ -56,7 +56,7 @@ def test_what_is_held_on_a_fenced_node_stays_held_and_what_is_only_promised_has_
     committed(domain, fence("f", "n"))
     assert domain.carry_out(action("here", COMMIT, 4), 1.0).outcome is ActionOutcome.expired
     committed(domain, action("there", COMMIT, 4), 1.0)
-    assert [each.action for each in domain.held] == ["held", "there"]
+    assert [each.action for each in domain.current] == ["held", "there"]
     committed(domain, release("r", "held"))
     assert domain.free("a800") == {"m": 4, "n": 0}
 
@@ -85,14 +85,14 @@ def test_what_a_domain_cannot_do_it_refuses_and_nothing_is_fenced(asked: Action,
     domain = domain_of(m=8)
     domain.carry_out(action("a"), 0.0)  # a promise for a job is no job yet
     assert refusal(domain.carry_out(asked, 0.0)).type == f"urn:kuayu:problem:{problem}"
-    assert (domain.fences, [each.action for each in domain.held]) == ([], ["a"])
+    assert (domain.fences, [each.action for each in domain.current]) == ([], ["a"])
 
 
 def test_a_job_is_stopped_where_it_holds_devices_which_it_keeps() -> None:
     domain = domain_of(m=8)
     reserved(domain, "a")
     committed(domain, stop("s"))
-    assert [each.action for each in domain.held] == ["a"]
+    assert [each.action for each in domain.current] == ["a"]
 
 
 STEPS = st.lists(st.tuples(st.sampled_from("fgh"), st.sampled_from(["fence", "release"]), st.sampled_from("mn")))

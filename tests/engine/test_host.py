@@ -12,7 +12,7 @@ from kuayu_schemas.models import HealthState
 
 
 def test_this_host_registers_as_a_node_with_devices() -> None:
-    node = Host.here().node("n-1", "d-1").to_wire()
+    node = Host.local().node("n-1", "d-1").to_wire()
     assert schema.errors("Node", node) == []
     assert len({device["id"] for device in node["devices"]}) == len(node["devices"]) > 0
 
@@ -40,7 +40,7 @@ def test_processors_can_count_as_several_devices_that_share_them() -> None:
 
 
 def test_samples_are_what_the_schema_says() -> None:
-    host = Host.here()
+    host = Host.local()
     for _ in range(2):
         for sample in host.samples("n-1"):
             assert schema.errors("Sample", json.loads(sample.to_json())) == []

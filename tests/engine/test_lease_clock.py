@@ -109,7 +109,7 @@ def test_that_it_let_go_is_said_until_it_is_taken_also_by_the_next_process(tmp_p
     with pytest.raises(UnreachableError):
         controller.poll()
     again = machine.controller()
-    assert again.holdings.held == []
+    assert again.holdings.current == []
     again.poll()
     assert machine.service.taken[-1].outcome is ActionOutcome.expired
     assert machine.hooks.heard == [("take", "a"), ("give back", "a")]
@@ -134,7 +134,7 @@ def test_a_restart_makes_no_lease_longer(tmp_path: Path, seconds: float, boot: s
     machine.now += seconds * LEASE
     machine.boot, machine.hooks = boot, Noted()
     controller = machine.controller()
-    assert bool(controller.holdings.held) is held
+    assert bool(controller.holdings.current) is held
     assert machine.hooks.heard == [("take" if held else "give back", "a")]  # its job may run on, and has to end
 
 

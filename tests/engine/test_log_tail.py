@@ -116,16 +116,16 @@ def test_the_last_step_of_each_rank_is_told_and_its_end_until_that_was_heard(log
         add(log, "j 0 4\nj 1 4\nj 0 5\nj 0\nj one 3\nj/k 0 3\nj 0 -3\nj 1 99999999999999999999\n")
         assert steps.steps() == [step("j", 1, 4), step("j", 0, 5)]
         assert odd == ["j 0"]
-        steps.heard(steps.steps())
+        steps.acknowledge(steps.steps())
         add(log, "j 0 ended\n")
         assert steps.steps() == [step("j", 1, 4), step("j", 0, 5, ended=True)]
         told = steps.steps()
         add(log, "j 0 1\n")  # begun anew before its end was heard
         assert steps.steps() == [step("j", 1, 4), step("j", 0, 1)]
-        steps.heard(told)
+        steps.acknowledge(told)
         assert step("j", 0, 1) in steps.steps()
         add(log, "j 0 ended\n")
-        steps.heard(steps.steps())
+        steps.acknowledge(steps.steps())
         assert steps.steps() == [step("j", 1, 4)]
 
 

@@ -280,7 +280,7 @@ def test_beats_say_that_ranks_have_ended_until_that_was_heard(told: Told) -> Non
     beats = told.reporter.progress_on("m")
     last = [RankStep(job="job-1", rank=0, step=4, ended=True)]
     assert beats.steps() == last
-    beats.heard(last)
+    beats.acknowledge(last)
     assert beats.steps() == []
 
 

@@ -341,7 +341,7 @@ def test_an_abort_of_what_was_taken_ends_what_runs_there_first(domain: Domain) -
     domain.running()
     domain.ask(reserve("r", ABORT))
     assert domain.engine.alive() == []
-    assert domain.controller.holdings.held == []
+    assert domain.controller.holdings.current == []
 
 
 def test_an_engine_that_cannot_tell_is_asked_until_it_can(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,11 +366,11 @@ def test_when_a_lease_is_over_runs_are_ended_before_the_devices_are_free(domain:
     domain.now += LEASE_S
     let_go(domain)
     assert domain.engine.alive() == [name]
-    assert [each.action for each in domain.controller.holdings.held] == ["r"]
+    assert [each.action for each in domain.controller.holdings.current] == ["r"]
     domain.service.away = False  # too late: who was told nothing for so long takes it to be given back
     domain.controller.poll()
     domain.engine.let_end.set()
-    domain.until(lambda: not domain.controller.holdings.held)
+    domain.until(lambda: not domain.controller.holdings.current)
     assert domain.engine.alive() == []
     domain.until(lambda: domain.service.outcome("r") is ActionOutcome.expired)
 
@@ -386,7 +386,7 @@ def test_runs_are_asked_to_end_before_a_lease_is_over_so_that_nothing_is_left_th
     let_go(domain)
     domain.until(lambda: domain.engine.alive() == [])
     assert domain.engine.graces[-1] == pytest.approx(8.0)
-    assert [each.action for each in domain.controller.holdings.held] == ["r"]  # the lease itself is not over
+    assert [each.action for each in domain.controller.holdings.current] == ["r"]  # the lease itself is not over
     [record] = domain.runner.records
     assert (record.own_fault, "has not answered" in (record.cause or "")) == (False, True)
 
@@ -395,7 +395,7 @@ def test_a_lease_that_was_over_while_nobody_looked_ends_runs_at_the_next_start(d
     domain.running()
     domain.now += LEASE_S + 1.0
     domain.begin()
-    domain.until(lambda: not domain.controller.holdings.held)
+    domain.until(lambda: not domain.controller.holdings.current)
     assert domain.engine.alive() == []
     assert domain.engine.graces[-1] == 0.0
 
@@ -410,14 +410,14 @@ def test_where_the_service_still_counts_on_runs_they_go_on_though_their_lease_wa
         domain.controller.poll()
     assert doubted == ["r"]
     assert domain.engine.alive() == [name]
-    assert [each.action for each in domain.controller.holdings.held] == ["r"]
+    assert [each.action for each in domain.controller.holdings.current] == ["r"]
 
 
 def test_where_it_does_not_they_end(domain: Domain) -> None:
     domain.running()
     domain.now += LEASE_S + 1.0
     domain.begin(confirm=lambda _: False)
-    domain.until(lambda: not domain.controller.holdings.held)
+    domain.until(lambda: not domain.controller.holdings.current)
     assert domain.engine.alive() == []
     domain.until(lambda: domain.service.outcome("r") is ActionOutcome.expired)
 
@@ -448,7 +448,7 @@ def test_what_the_service_does_not_know_is_ended_and_given_back(domain: Domain) 
     assert domain.engine.alive() != []
     domain.controller.disown("r")
     domain.begin()  # it is kept
-    domain.until(lambda: not domain.controller.holdings.held)
+    domain.until(lambda: not domain.controller.holdings.current)
     assert domain.engine.alive() == []
     assert domain.controller.holdings.free("a800") == POOLS["a800"]
     domain.controller.disown("r")  # once more changes nothing

@@ -108,7 +108,7 @@ def test_one_late_step_makes_no_straggler() -> None:
     for number in range(40):
         for each in MEMBERS:
             stragglers.step(each, 0.1 if each == "c" and number == 20 else 0.01, number)
-        assert stragglers.found(MEMBERS) == ()
+        assert stragglers.slow_members(MEMBERS) == ()
 
 
 def test_among_equals_three_times_as_slow_is_found() -> None:
@@ -116,7 +116,7 @@ def test_among_equals_three_times_as_slow_is_found() -> None:
     for number in range(60):
         for each in MEMBERS:
             stragglers.step(each, 0.03 if each == "c" and number >= 30 else 0.01, number)
-    assert stragglers.found(MEMBERS) == ("c",)
+    assert stragglers.slow_members(MEMBERS) == ("c",)
 
 
 def test_a_burst_of_other_work_on_the_host_is_no_straggler_however_many_steps_it_slows() -> None:
@@ -128,7 +128,7 @@ def test_a_burst_of_other_work_on_the_host_is_no_straggler_however_many_steps_it
             for each in MEMBERS:
                 slow = each == "c" and number >= first
                 stragglers.step(each, 0.02 if slow else 0.002, number * seconds_per_step)
-        found.append(stragglers.found(MEMBERS))
+        found.append(stragglers.slow_members(MEMBERS))
     assert found == [(), ("c",)]
 
 
@@ -139,7 +139,7 @@ def test_on_a_crowded_host_it_is_not() -> None:
         for each in MEMBERS:
             slow = 3 if each == "c" and number >= 30 else 1
             stragglers.step(each, 0.01 * slow * random.lognormal(0.0, 1.2), number)
-    assert stragglers.found(MEMBERS) == ()
+    assert stragglers.slow_members(MEMBERS) == ()
 
 
 def test_slowness_of_all_is_nobodys() -> None:
@@ -147,4 +147,4 @@ def test_slowness_of_all_is_nobodys() -> None:
     for number in range(40):
         for each in MEMBERS:
             stragglers.step(each, 0.01 * (1 + number), number)
-    assert stragglers.found(MEMBERS) == ()
+    assert stragglers.slow_members(MEMBERS) == ()

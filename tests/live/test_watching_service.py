@@ -44,7 +44,7 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
         Kind.kill: "node_dead",
     }
     assert service.strange(run.timeline.incidents) == []
-    assert service.asked >= 2
+    assert service.actions_requested >= 2
     assert service.unanswered == 0
     assert not processes_of(tmp_path)
 
@@ -118,4 +118,4 @@ def test_a_fault_belongs_to_the_incident_of_its_worker_or_of_its_workers_domain(
     struck = Incident(Kind.cut, "bay-1", 4.0, 0)
     assert service.of(struck) == told[0]
     assert service.strange([struck]) == [told[2]]
-    assert service.asked == 5
+    assert service.actions_requested == 5

@@ -41,7 +41,7 @@ def test_what_is_held_back_is_told_as_it_was_measured(name: str) -> None:
     service, seen, table = Oracle(PUBLISHED, {}), 0, corpora.load(name, None)
     arriving = (fold for seed in range(5) for fold in arrivals(table, random.Random(seed)))
     for fold in chain(arriving, folds(table, random.Random(1))):
-        for value, truth in indices(service, fold, min(4, fold.room)):
+        for value, truth in indices(service, fold, min(4, fold.max_probes)):
             assert value == pytest.approx(truth, rel=1e-6)
             seen += 1
     assert seen > 20

@@ -107,6 +107,8 @@ def test_a_name_for_documents_of_anything_is_counted_and_a_typed_one_is_not(hous
         ("for each in rows: pass", ["each"]),
         ("[its for its in rows]", ["its"]),
         ("def f(told): return told", ["told"]),
+        ("class Rows:\n    async def _held(self): pass", ["held"]),
+        ("def at(instant): pass", []),
         ("class _Told: pass", ["Told"]),
         ("MOST = 3", ["MOST"]),
         ("_LEAST: int = 3", ["LEAST"]),

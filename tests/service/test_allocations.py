@@ -406,8 +406,8 @@ def test_controllers_of_domains_hold_what_is_wanted_or_nothing(shared: Service, 
             client.put_allocation(asked[0].model_copy(update={"job": "another"}))
     for controller in domains.controllers.values():
         deadline = time.monotonic() + 10
-        while controller.holdings.held:
-            assert time.monotonic() < deadline, controller.holdings.held
+        while controller.holdings.current:
+            assert time.monotonic() < deadline, controller.holdings.current
             time.sleep(0.02)
 
 

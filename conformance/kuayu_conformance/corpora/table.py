@@ -238,8 +238,8 @@ def assemble(
         scale_out: Whether throughputs hold an exchange between devices, so that its bandwidth is worth knowing.
     """
     measured = sorted(cells, key=lambda cell: (cell.device, cell.task, cell.devices))
-    kept_devices = _kept(devices, {cell.device for cell in measured})
-    kept_tasks = _kept(tasks, {cell.task for cell in measured})
+    kept_devices = _used_entries(devices, {cell.device for cell in measured})
+    kept_tasks = _used_entries(tasks, {cell.task for cell in measured})
     groups = [kept_devices.keys() & set(group) for group in alike]
     corpus = {
         "devices": [
@@ -265,7 +265,7 @@ def assemble(
     )
 
 
-def _kept(entries: Iterable[Named], used: set[str]) -> Mapping[str, Named]:
+def _used_entries(entries: Iterable[Named], used: set[str]) -> Mapping[str, Named]:
     return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name) if entry.name in used}
 
 

@@ -101,7 +101,7 @@ class HarWriter:
         self._file.flush()
         self._begun, self._end = True, len(begin)
 
-    def told(self, exchange: Exchange) -> None:
+    def write(self, exchange: Exchange) -> None:
         """Write one exchange."""
         line = json.dumps(_entry(exchange), ensure_ascii=False, separators=(",", ":"))
         with self._lock:

@@ -146,7 +146,7 @@ def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> Req
     ceiling = estimate if figure.ceiling is None else rounded(figure.ceiling)
     verdict, reason = result.verdict, result.reason
     if verdict is Verdict.pass_ and result.threshold:  # what is only aimed at is printed and not judged
-        verdict, reason = _held(estimate, bound, ceiling, result.threshold)
+        verdict, reason = _verdict_on(estimate, bound, ceiling, result.threshold)
     return result.model_copy(
         update={
             "verdict": verdict,
@@ -165,7 +165,7 @@ def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> Req
     )
 
 
-def _held(estimate: float, bound: float, ceiling: float, threshold: Threshold) -> tuple[Verdict, str | None]:
+def _verdict_on(estimate: float, bound: float, ceiling: float, threshold: Threshold) -> tuple[Verdict, str | None]:
     """Verdict on a figure, and why it is not a pass."""
     words = f"{estimate:g} {threshold.unit} against {threshold.comparison.value} {threshold.value:g}"
     if not (reaches(estimate, threshold) or reaches(ceiling, threshold)):

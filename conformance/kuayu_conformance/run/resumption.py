@@ -232,7 +232,7 @@ def has_ended(events: Iterable[Event]) -> bool:
     return any(event["kind"] == "end" for event in events)
 
 
-def made(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
+def created_paths(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
     """Paths of what these exchanges made at the target, in order, with the tenant that made it."""
     for event in events:
         if event["kind"] == "exchange" and event["method"] == "PUT" and event["status"] < 300:  # noqa: PLR2004
@@ -344,7 +344,7 @@ class ResumedRun(Run):
         ahead = [check.name for check in as_made(left)]
         most = SIDE_BY_SIDE_IN_SMOKE if plan.level is RunLevel.smoke else SIDE_BY_SIDE
         self._at_it = {*ahead[:most], *(check.name for check in left if check.background)}
-        self._progress.cleaned(len(remove(client, credentials, [*self._made(left, plan)], listeners)))
+        self._progress.cleaned(len(remove(client, credentials, [*self._left_at_target(left, plan)], listeners)))
         self._progress.resumed(len(plan.checks()) - len(left), stand)
         begun = instant(declaration.started)
         across = {} if same else {"across_epochs": True}
@@ -375,9 +375,9 @@ class ResumedRun(Run):
     def _left_of(self, plan: Plan) -> list[Check[Any]]:
         return [check for check in plan.checks() if not has_ended(self._events_of(check))]
 
-    def _made(self, left: Sequence[Check[Any]], plan: Plan) -> Iterator[tuple[str, str]]:
+    def _left_at_target(self, left: Sequence[Check[Any]], plan: Plan) -> Iterator[tuple[str, str]]:
         """What the run may have left at the target, in the order in which it was made."""
-        yield from made(self._begun.uncleared)
+        yield from created_paths(self._begun.uncleared)
         for check in left:
             known = self._events_of(check)
             if known and not standing(check, known):

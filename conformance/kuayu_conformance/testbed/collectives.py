@@ -265,9 +265,9 @@ class Course:
             "step_time": setting.step_time,
             "switch_time": SWITCH,
         }
-        return body if self.in_use is None else {**body, "in_use": self._told(self.in_use)}
+        return body if self.in_use is None else {**body, "in_use": self._in_use(self.in_use)}
 
-    def _told(self, used: InUse) -> "documents.CollectiveInUse":
+    def _in_use(self, used: InUse) -> "documents.CollectiveInUse":
         order = [self.world.domains[place] for place in used.order]
         since = INTERVAL * (self.row - used.since)
         return {"collective": used.method.collective, "period": used.method.period, "order": order, "since": since}

@@ -803,7 +803,7 @@ def beats(
     when = np.concatenate(sent)
     count = len(when)
     usual = when + chance.uniform(*_PATH, count)
-    arrives = np.maximum(usual, _held(when, usual, chance, total))
+    arrives = np.maximum(usual, _delayed(when, usual, chance, total))
     late = chance.random(count) < _LATE
     by = np.minimum(_LATEST, _USUALLY * np.exp(_SPREAD * chance.standard_normal(count)))
     arrives = np.where(late, arrives + by, arrives)
@@ -815,7 +815,7 @@ def beats(
     soonest = _slot(slots, domain, usual)
     for since, until, _ in lives:
         alive = (when >= since) & (when < until)
-        for first, last in _heard(_slot(slots, domain, since), _slot(slots, domain, until), mine):
+        for first, last in _reachable_spans(_slot(slots, domain, since), _slot(slots, domain, until), mine):
             slot[alive] = _in_time(slot[alive], soonest[alive], first, last)
     return Sent(np.concatenate(number), when, slot)
 
@@ -931,7 +931,7 @@ def _slot(slots: Slots, domain: int, second: Instants | float) -> Numbers:
     return numbers
 
 
-def _held(when: Instants, usual: Instants, chance: np.random.Generator, total: float) -> Instants:
+def _delayed(when: Instants, usual: Instants, chance: np.random.Generator, total: float) -> Instants:
     """When beats come that are held back; what is sent meanwhile comes together at its end."""
     come = usual.copy()
     for since in chance.uniform(0.0, total, int(chance.poisson(total / _HELD_EVERY))):
@@ -940,7 +940,7 @@ def _held(when: Instants, usual: Instants, chance: np.random.Generator, total: f
     return come
 
 
-def _heard(first: Numbers, last: Numbers, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
+def _reachable_spans(first: Numbers, last: Numbers, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
     """Slots from ``first`` to ``last`` without those in which the domain cannot be reached."""
     spans, begin = [], int(first)
     for cut in cuts:

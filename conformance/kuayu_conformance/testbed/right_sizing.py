@@ -412,7 +412,7 @@ def _drawn(seed: str, mix: tuple[int, ...], world: World, arrivals: Numbers) -> 
     cache = np.array([spec.cache for spec in KINDS])[kind]
     need = use * BURST
     need[:, MEMORY] = peak * cache
-    requested = _rounded_up(need * _asked(chance, kind, cache, world))
+    requested = _rounded_up(need * _requested(chance, kind, cache, world))
     return Tasks(
         kind=kind,
         arrival=arrivals,
@@ -427,7 +427,7 @@ def _drawn(seed: str, mix: tuple[int, ...], world: World, arrivals: Numbers) -> 
     )
 
 
-def _asked(chance: np.random.Generator, kind: NDArray[np.int64], cache: Numbers, world: World) -> Numbers:
+def _requested(chance: np.random.Generator, kind: NDArray[np.int64], cache: Numbers, world: World) -> Numbers:
     """What is asked for in parts of what is needed, ``(n, 3)``."""
     n = len(kind)
     excess = _around(normal(chance, (n, 3)).astype(np.float64).clip(-3.0, 3.0), world.spread)

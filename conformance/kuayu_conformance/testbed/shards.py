@@ -181,7 +181,7 @@ def draw(family: str, seed: str, seconds: int = WINDOW_S, naming: str = "") -> W
     chance = Chance(seed, "jobs and links")
     known = np.array([2.0 * _BYTES * _power(chance, 5.0) for _ in range(SOURCES)])
     latency = np.array([LATENCIES_S[0] * _power(chance, LATENCIES_S[1] / LATENCIES_S[0]) for _ in range(SOURCES)])
-    copies = np.array([_held(chance) for _ in range(STREAMS)])
+    copies = np.array([_sources_of_stream(chance) for _ in range(STREAMS)])
     load, share = chance.between(*LOADS), chance.between(0.35, 0.65)
     shares = np.array([share, 1.0 - share])
     size = np.round(load * _most(known, copies, shares) * shares / (1.0 - LOCAL) * STEP_S)
@@ -502,7 +502,7 @@ def _power(chance: Chance, times: float) -> float:
     return exponential(chance.fraction() * float(np.log(times)))
 
 
-def _held(chance: Chance) -> list[bool]:
+def _sources_of_stream(chance: Chance) -> list[bool]:
     """At which sources a job's data lie: at one, two or all."""
     count = 1 + chance.below(SOURCES)
     sources = chance.order([(source, 1.0) for source in range(SOURCES)])[:count]

@@ -148,7 +148,7 @@ def beyond_shortfalls(report: ConformanceReport, *, tolerate_busy: bool = False)
     busy = [result for result in amiss if machine_was_busy(result)]
     for result in amiss:
         mark = "[yellow]untested[/]" if result in busy else "[bold red]amiss[/]"
-        console.print(f"{mark} {result.requirement}: {_found(result)}")
+        console.print(f"{mark} {result.requirement}: {_result_line(result)}")
     if amiss:
         again = f"kuayu check --level {report.run_level} --nonce {report.nonce}"
         named = "".join(f" --requirement {result.requirement}" for result in amiss)
@@ -156,7 +156,7 @@ def beyond_shortfalls(report: ConformanceReport, *, tolerate_busy: bool = False)
     return exit_code(result for result in amiss if not (tolerate_busy and result in busy))
 
 
-def _found(result: RequirementResult) -> str:
+def _result_line(result: RequirementResult) -> str:
     """What was found for a requirement, in a line: a log may keep no more than its last lines."""
     figures = {"estimate": result.estimate, "bound": result.bound}
     if result.threshold is not None:

@@ -58,7 +58,7 @@ def collect(
     from kuayu.engine.collector import Collector
     from kuayu.engine.host import Host
 
-    host = Host.here()
+    host = Host.local()
     request, credential = service_of(url, token, data)
     try:
         host.node(node, domain)

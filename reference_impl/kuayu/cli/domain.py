@@ -494,7 +494,7 @@ def _of_host(domain: str, node: str | None, devices: int | None, address: str | 
     """What of the settings of a domain follows from this host."""
     from kuayu.engine.host import Host, usual_parts
 
-    host = Host.here(devices or usual_parts())
+    host = Host.local(devices or usual_parts())
     if devices is not None and host.nvidia is not None:
         hint = "leave --devices out; CUDA_VISIBLE_DEVICES says which of them are given out"
         raise fail("this host has accelerators, and these are its devices", hint, USAGE)

@@ -193,11 +193,11 @@ class Lines:
 
     def take(self, holding: "Holding") -> None:
         """These devices are held for a job."""
-        self._held("taken", holding)
+        self._print_holding("taken", holding)
 
     def give_back(self, holding: "Holding") -> None:
         """These devices are not held any more."""
-        self._held("given back", holding)
+        self._print_holding("given back", holding)
 
     def fence(self, fence: "Fence") -> None:
         """Nothing may run on these nodes."""
@@ -211,7 +211,7 @@ class Lines:
         """This job is to be stopped."""
         self._print({"change": "stop", "job": job, "cause": cause}, f"to be stopped: {job}{_because(cause)}")
 
-    def _held(self, what: str, holding: "Holding") -> None:
+    def _print_holding(self, what: str, holding: "Holding") -> None:
         said = {"change": what.replace(" ", "_"), "action": holding.action, "job": holding.job}
         where = ", ".join(f"{count} on {node}" for node, count in holding.nodes.items())
         self._print(
@@ -275,7 +275,7 @@ def _inventory(pools: "Pools") -> str:
 
 def _counted(holdings: "Holdings") -> str:
     """What is held in words."""
-    devices = sum(sum(entry.nodes.values()) for entry in holdings.held)
+    devices = sum(sum(entry.nodes.values()) for entry in holdings.current)
     fenced = len({node for fence in holdings.fences for node in fence.nodes})
     also = f", {fenced} nodes are fenced" if fenced else ""
-    return f"{devices} devices are held or promised in {len(holdings.held)} pieces{also}"
+    return f"{devices} devices are held or promised in {len(holdings.current)} pieces{also}"

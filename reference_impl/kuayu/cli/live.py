@@ -63,8 +63,10 @@ def _show_service(console: Console, findings: Findings, service: ReportedRun) ->
         seconds = sorted(entry for entry in times if entry is not None)
         report = f"median {seconds[len(seconds) // 2]:.2f} s, most {seconds[-1]:.2f} s" if seconds else "never"
         console.print(f"told by the service     {kind}: {len(seconds)} of {len(times)}, {report}")
-    answered = service.asked - service.unanswered
-    console.print(f"fences of the service   {answered} of {service.asked} carried out by the domains' agents")
+    answered = service.actions_requested - service.unanswered
+    console.print(
+        f"fences of the service   {answered} of {service.actions_requested} carried out by the domains' agents"
+    )
 
 
 def _show_judged(console: Console, findings: Findings, requirement: str) -> None:

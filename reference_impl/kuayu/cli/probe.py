@@ -68,7 +68,7 @@ def probe(
         raise fail("--upload sends what other probes than workloads gave", "hand workloads over with --corpus", USAGE)
     if corpus and not reference:
         raise fail("--corpus takes what workloads gave", "leave --no-workloads out, or add workloads to --only", USAGE)
-    host, ends_at = Host.here(), time.monotonic() + budget
+    host, ends_at = Host.local(), time.monotonic() + budget
     with _said(), progress_bar() as progress:
         corpus_before = read(corpus) if corpus else None
         share = budget / 2 if reference else budget

@@ -318,7 +318,9 @@ def _changes(jobs: Sequence[JobAdjustment]) -> Table:
         name, rates = f"[bold]{escape(job.job)}[/]", f"{job.rate:.3g} → {job.expected_rate:.3g}"
         for change in job.changes[:CHANGES]:
             parts = " ".join(f"{number:,}" for number in change.parts)
-            table.add_row(name, rates, span(change.after), parts, _way(change), escape(" → ".join(change.order)))
+            table.add_row(
+                name, rates, span(change.after), parts, _policy_words(change), escape(" → ".join(change.order))
+            )
             name = rates = ""
         more = len(job.changes) - CHANGES
         if more > 0:
@@ -326,7 +328,7 @@ def _changes(jobs: Sequence[JobAdjustment]) -> Table:
     return table
 
 
-def _way(change: PolicyChange) -> str:
+def _policy_words(change: PolicyChange) -> str:
     words = change.collective.value.replace("_", " ")
     return f"{words}, every {change.period:,} steps" if change.period > 1 else words
 

@@ -212,11 +212,11 @@ class DomainController:
                 self.holdings.restore(state)
                 self._lease.restore(state.get("lease", {}))
                 if runs is not None:
-                    runs.restore(state.get("runs", {}), {holding.action for holding in self.holdings.held})
+                    runs.restore(state.get("runs", {}), {holding.action for holding in self.holdings.current})
             except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
         if confirm is not None:
-            self._doubtful = {holding.action for holding in self._lease.over(self.holdings.held) if not holding.over}
+            self._doubtful = {holding.action for holding in self._lease.over(self.holdings.current) if not holding.over}
             self._lease.answered(self._lease.now())
         if runs is not None:
             runs.bind(self._has_changed)
@@ -366,7 +366,9 @@ class DomainController:
         """End runs of a job. That nothing of an attempt is alive is said also where nothing ever was."""
         if action.job is not None:
             reservations = [
-                holding.action for holding in self.holdings.held if holding.job == action.job and holding.until is None
+                holding.action
+                for holding in self.holdings.current
+                if holding.job == action.job and holding.until is None
             ]
             if not runs.stop(action.job, action.attempt, reservations, action.cause):
                 return None
@@ -420,7 +422,7 @@ class DomainController:
     @property
     def _longest_wait(self) -> float:
         """Seconds that it may wait for an answer so that no lease is over that need not be."""
-        lease = shortest(self.holdings.held)
+        lease = shortest(self.holdings.current)
         return float("inf") if lease is None else max(MIN_WAIT_S, lease / SHARE_OF_LEASE)
 
     def _watch_leases(self, ended: threading.Event) -> None:
@@ -469,7 +471,7 @@ class DomainController:
             Whether that is to be written.
         """
         changed = False
-        for holding in self._lease.over(self.holdings.held):
+        for holding in self._lease.over(self.holdings.current):
             cause = UNKNOWN_RUN if holding.action in self._disowned or holding.lease is None else _silence(holding)
             if not holding.over:
                 logger.warning(
@@ -484,7 +486,7 @@ class DomainController:
         if self._runs is None:
             return changed
         now = self._lease.now()
-        for holding in self.holdings.held:
+        for holding in self.holdings.current:
             end = self._lease.ends(holding)
             if end is not None and not holding.over and now >= end - self._warning(holding):
                 self._runs.clear(holding.action, _silence(holding), max(0.0, end - now))
@@ -492,7 +494,7 @@ class DomainController:
 
     def _next_end(self) -> float | None:
         """The count at which something is to be done about a lease; None where there are none."""
-        leased = [holding for holding in self.holdings.held if not holding.over]
+        leased = [holding for holding in self.holdings.current if not holding.over]
         first, now = self._lease.first_end(leased), self._lease.now()
         if first is None:
             return None
@@ -518,7 +520,7 @@ class DomainController:
 
     def _in_force(self) -> dict[str, Holding | Fence]:
         """What is held for good and what is fenced, by action."""
-        holdings = {holding.action: holding for holding in self.holdings.held if holding.until is None}
+        holdings = {holding.action: holding for holding in self.holdings.current if holding.until is None}
         return {**holdings, **{fence.action: fence for fence in self.holdings.fences}}
 
     def _call_hooks(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:

@@ -27,7 +27,7 @@ class Progress(Protocol):
     def steps(self) -> list[RankStep]:
         """The last step of each."""
 
-    def heard(self, steps: Iterable[RankStep]) -> None:
+    def acknowledge(self, steps: Iterable[RankStep]) -> None:
         """These have arrived."""
 
 
@@ -104,7 +104,7 @@ class HeartbeatSender:
         if rejection is None:
             self.taken += 1
             if beat.steps and beat.node in self._steps:
-                self._steps[beat.node].heard(beat.steps)
+                self._steps[beat.node].acknowledge(beat.steps)
             if before is not None:
                 self._notify(f"beats of {beat.node} are taken now", "")
             return

@@ -84,7 +84,7 @@ class Holdings:
         self._unacknowledged: list[str] = []
 
     @property
-    def held(self) -> list[Holding]:
+    def current(self) -> list[Holding]:
         """What is promised and held, in the order in which it came."""
         return list(self._held.values())
 
@@ -171,7 +171,7 @@ class Holdings:
                 "lease": holding.lease,
                 "over": holding.over,
             }
-            for holding in self.held
+            for holding in self.current
         ]
         fences = [{"action": fence.action, "nodes": dict(fence.nodes), "cause": fence.cause} for fence in self.fences]
         return {"holdings": holdings, "fences": fences, "answers": answers, "unsaid": list(self._unacknowledged)}
@@ -263,7 +263,7 @@ class Holdings:
         if strange := sorted(nodes.keys() - ours):
             raise RefusalError("unknown-reference", f"{', '.join(strange)}: not in the inventory of this domain")
         self._fences[action.id] = Fence(action.id, nodes, action.cause)
-        for holding in self.held:
+        for holding in self.current:
             if holding.until is not None and not holding.nodes.keys().isdisjoint(nodes):
                 del self._held[holding.action]
         return result_of(action, ActionOutcome.committed, now, nodes)
@@ -276,7 +276,7 @@ class Holdings:
         """
         if action.job is None:
             raise RefusalError("invalid-body", "the action does not say which job to stop")
-        if all(holding.job != action.job or holding.until is not None for holding in self.held):
+        if all(holding.job != action.job or holding.until is not None for holding in self.current):
             raise RefusalError("unknown-reference", f"no devices are held for {action.job} in this domain")
         return result_of(action, ActionOutcome.committed, now)
 
@@ -316,7 +316,7 @@ class Holdings:
         return named
 
     def _expire(self, now: float) -> None:
-        over = [holding.action for holding in self.held if holding.until is not None and holding.until < now]
+        over = [holding.action for holding in self.current if holding.until is not None and holding.until < now]
         for name in over:
             del self._held[name]
 

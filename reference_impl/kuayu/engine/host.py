@@ -261,7 +261,7 @@ class Host:
         self._flows = {name: Counters() for name in ("read", "written", "sent", "received")}
 
     @classmethod
-    def here(cls, parts: int = 1) -> "Host":
+    def local(cls, parts: int = 1) -> "Host":
         """Host that this process runs on, with the accelerators that it has.
 
         Args:

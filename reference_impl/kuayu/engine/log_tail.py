@@ -163,7 +163,7 @@ class StepFile:
                 self._read(line)
         return list(self._steps.values())
 
-    def heard(self, steps: Iterable[RankStep]) -> None:
+    def acknowledge(self, steps: Iterable[RankStep]) -> None:
         """These have arrived: ranks that have ended need not be told any more."""
         for step in steps:
             if step.ended and self._steps.get((step.job, step.rank)) == step:
@@ -296,7 +296,7 @@ class NodeProgress:
         """The last step of each."""
         return [step for run in self._runs() for step in run.steps_on(self._node)][:MAX_RANKS]
 
-    def heard(self, steps: Iterable[RankStep]) -> None:
+    def acknowledge(self, steps: Iterable[RankStep]) -> None:
         """These have arrived."""
         for run in self._runs():
             for step in steps:

@@ -181,7 +181,7 @@ def signs(steps: Floats, losses: Floats, rates: Floats, slopes: Floats, begin: i
     bends = np.diff(logs[:9], 2)
     bends = bends[np.isfinite(bends)]
     features += [noise, noise / ahead, float(bends.std()) if len(bends) > 1 else np.nan]
-    features += _held(steps, slopes, begin)
+    features += _slow_share(steps, slopes, begin)
     features += _open(steps, slopes, begin)
     features += [
         float(np.log(max(steps[-1], 1.0) / max(float(steps[begin]), 1.0))),
@@ -363,7 +363,7 @@ def _fit(logs: Floats, back: Floats, number: Floats, degree: int, ahead: float) 
     ]
 
 
-def _held(steps: Floats, slopes: Floats, begin: int) -> list[float]:
+def _slow_share(steps: Floats, slopes: Floats, begin: int) -> list[float]:
     """For what share of what is needed g has been low, as told and with what is open; how low, and how often."""
     known = told_so_far(steps)
     first = max(int(np.searchsorted(steps, steps[-1] / RATIO**4, side="right")), begin)

@@ -202,7 +202,7 @@ def foresee(
     waiting: dict[int, tuple[Floats, Floats]] = {}
     for number, quantity in enumerate(quantities):
         if quantity == "held_devices":
-            members_of[number], came[number], spreads[number] = _held(crowd, jobs[number])
+            members_of[number], came[number], spreads[number] = _devices_held(crowd, jobs[number])
         elif quantity == "waiting_devices":
             members_of[number], came[number], spreads[number], coming = _waiting(crowd, jobs[number], after)
             waiting[number] = coming, _sharpness(crowd, _all_of([jobs[number]], [crowd.submitted]))[0]
@@ -481,7 +481,7 @@ def _demanded(crowd: Crowd, jobs: Sequence[Whole]) -> list[Spread]:
     return totals(owners, courses.job[rows], courses.devices[rows], courses.chance[rows], len(jobs))
 
 
-def _held(crowd: Crowd, jobs: Whole) -> tuple[Whole, Floats, Spread]:
+def _devices_held(crowd: Crowd, jobs: Whole) -> tuple[Whole, Floats, Spread]:
     """Who holds devices, since when, and what they will hold: whoever waits takes what the others give back."""
     chosen = np.isin(np.arange(len(crowd.submitted)), jobs)
     runs = chosen & ~crowd.queues

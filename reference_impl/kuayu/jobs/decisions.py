@@ -60,7 +60,7 @@ from kuayu.jobs.fair_share import (
 from kuayu.jobs.federation import UNHEARD, FederationSnapshot, FederationState, price_of, scheduling_state
 from kuayu.jobs.giving_way import SizeChange, make_room, take_back
 from kuayu.jobs.progress import GAVE_WAY, INTERRUPTED, RUNNING, STARTING, seconds_of
-from kuayu.jobs.replicas import ReplicaPlan, ServingView, plan, told
+from kuayu.jobs.replicas import ReplicaPlan, ServingView, plan, replica_state
 from kuayu.jobs.specification import INSIDE
 from kuayu.refusals import Refusal
 
@@ -243,7 +243,7 @@ def _serve(plans: Sequence[tuple[ServingView, ReplicaPlan]], snapshot: Federatio
         for name in _leaving(serving, planned):
             reason = f"{job['id']} is called off" if job.get("cancelling") else f"{job['id']} needs it no longer"
             yield JobStep(name, JobVerb.CANCEL, f"{reason}: {planned.reason}"[:MAX_REASON_CHARACTERS], 0)
-        state = told(planned, serving, snapshot.now)
+        state = replica_state(planned, serving, snapshot.now)
         if job.get("cancelling"):
             if not serving["replicas"]:
                 yield JobStep(job["id"], JobVerb.SERVE, "", 0, replicas={**state, "wanted": 0, "running": 0})

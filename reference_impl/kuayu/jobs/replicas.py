@@ -271,7 +271,7 @@ def _quantile(values: tuple[float | None, ...], step: float, begin: str, now: st
     return max(float(quantile["value"]) for point in points for quantile in point["quantiles"])
 
 
-def told(plan_of: ReplicaPlan, serving: ServingView, now: str) -> "documents.ReplicaState":
+def replica_state(plan_of: ReplicaPlan, serving: ServingView, now: str) -> "documents.ReplicaState":
     """What the record of a serving job tells of its replicas; those that are added now are not among them."""
     state: documents.ReplicaState = {
         "decided_at": now,

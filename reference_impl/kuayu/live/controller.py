@@ -427,7 +427,7 @@ class RunController:
             unheard={entry: last.unheard for entry, last in heartbeats.items()},
             computing=frozenset(entry for entry, last in heartbeats.items() if last.phase == "compute"),
             stalled=still > self._stall,
-            slow=self._stragglers.found(members),
+            slow=self._stragglers.slow_members(members),
         )
 
     @property

@@ -140,7 +140,7 @@ class Stragglers:
             return UNTRAINED_SLOWDOWN
         return max(MIN_SLOWDOWN, USUAL_FACTOR * float(np.quantile(usual, 0.99)))
 
-    def found(self, members: Sequence[str]) -> tuple[str, ...]:
+    def slow_members(self, members: Sequence[str]) -> tuple[str, ...]:
         """Members that have been slow for long enough."""
         return tuple(member for member in members if self._lasts(member))
 

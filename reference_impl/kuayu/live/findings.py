@@ -336,7 +336,7 @@ class ReportedRun:
     unanswered: int
 
     @property
-    def asked(self) -> int:
+    def actions_requested(self) -> int:
         """Actions that domains were asked for."""
         return sum(entry.actions for entry in self.faults)
 
@@ -494,7 +494,7 @@ class Findings:
             "told_after": self.told_after(),
             "faults": [{"kind": entry.kind, "node": entry.node, "domain": entry.domain} for entry in service.faults],
             "about_nobody_struck": len(service.strange(self.timeline.incidents)),
-            "asked": service.asked,
+            "asked": service.actions_requested,
             "unanswered": service.unanswered,
         }
 

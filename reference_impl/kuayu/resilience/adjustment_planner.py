@@ -306,7 +306,9 @@ def decide(job: RunningJob, rules: LossRules, levels: Levels) -> Decision:
     if not must and (near >= WORTH_SHARE or waits):
         return stays
     option = plan_stages(job, soon, replace(rules, past=past_shares(job, rules.window_s)))
-    if option is None or not (must or (_repays(job, option, rules) and _kept(job, option, near, rules, levels))):
+    if option is None or not (
+        must or (_repays(job, option, rules) and _keeps_enough(job, option, near, rules, levels))
+    ):
         return stays
     stages = list(zip(option.timetable.after_s, option.timetable.stages, strict=True))
     return Decision(rate, expected_rate, stages[-1][1].rate, now.rate, stages, option)
@@ -354,7 +356,7 @@ def adjustment(request: "documents.AdjustmentRequest") -> "documents.Adjustment"
     for running in request["jobs"]:
         job = running_job(running, request, network, levels)
         rules = LossRules(request["window"], request["allowance"], job.changed_s)
-        decisions.append(_told(job, decide(job, rules, levels)))
+        decisions.append(_job_adjustment(job, decide(job, rules, levels)))
     return {"revision": request["revision"], "method": METHOD, "triggers": levels.triggers, "jobs": decisions}
 
 
@@ -539,7 +541,7 @@ def _repays(job: RunningJob, option: AdjustmentOption, rules: LossRules) -> bool
     return option.allowed and option.steps > job.soon.rate(job.planned_policy) * HORIZON_WINDOWS * rules.window_s
 
 
-def _kept(job: RunningJob, option: AdjustmentOption, near: float, rules: LossRules, levels: Levels) -> bool:
+def _keeps_enough(job: RunningJob, option: AdjustmentOption, near: float, rules: LossRules, levels: Levels) -> bool:
     """Whether the job keeps enough of the best rate while it is adjusted, or has a fresh reason not to."""
     settles = job.changed_s is not None and job.changed_s <= SETTLING_WINDOWS * rules.window_s
     fresh = levels.fresh or bool(levels.triggers) or settles
@@ -576,7 +578,7 @@ def _cost(option: AdjustmentOption) -> str:
     return f"No way was found by which a window loses no more than it may; by this one it loses up to {loss:.0%}."
 
 
-def _told(job: RunningJob, decision: Decision) -> "documents.JobAdjustment":
+def _job_adjustment(job: RunningJob, decision: Decision) -> "documents.JobAdjustment":
     return {
         "job": job.name,
         "rate": decision.rate,

@@ -323,12 +323,12 @@ def recovery_options(job: BrokenJob, free: Mapping[str, int], over: Paths) -> It
     if job.stands:
         yield RecoveryOption(WAIT, cost_s=_WORST_S + _given_up_s(job))
     else:
-        yield _kept(job, RecoveryOption(GO_ON), 0)
+        yield _keep_whole_replicas(job, RecoveryOption(GO_ON), 0)
     if job.whole:
         most = min(job.lacking, (job.left_over + free.get(job.domain, 0)) // job.nodes_each)
         fewest = max(1, job.least - len(job.whole))
         if most >= fewest:
-            yield _kept(job, RecoveryOption(REPLACE, fewest, most, job.domain, job.left_over), most)
+            yield _keep_whole_replicas(job, RecoveryOption(REPLACE, fewest, most, job.domain, job.left_over), most)
     if job.fenced_s is not None:
         fit = job.fit
         for source, age_s in job.copies:
@@ -349,7 +349,7 @@ def evaluate(job: BrokenJob, option: RecoveryOption, count: int, over: Paths) ->
     if option.strategy == WAIT:
         return option
     if option.road is None:
-        return _kept(job, option, count)
+        return _keep_whole_replicas(job, option, count)
     again = _restored(job, option.road, option.age_s, option.own, count, over)
     return replace(option, cost_s=again.cost_s, resumes_s=again.resumes_s)
 
@@ -361,7 +361,7 @@ def _given_up_s(job: BrokenJob) -> float:
     return min((age_s for _, age_s in job.copies), default=0.0)
 
 
-def _kept(job: BrokenJob, option: RecoveryOption, count: int) -> RecoveryOption:
+def _keep_whole_replicas(job: BrokenJob, option: RecoveryOption, count: int) -> RecoveryOption:
     """A way that keeps the state of whole replicas: no work is done twice."""
     whole = len(job.whole)
     stop_s = job.regroup_s if job.broken else 0.0

@@ -452,7 +452,7 @@ def within_room(
     late = np.zeros(len(layout.destinations), dtype=bool)
     late[layout.of[shards.stream[order.finish_s > shards.due_s]]] = True
     for row, stream in enumerate(streams):
-        much = _held(stream) > depth[row] * stream.step_bytes * (1 + _SAME)
+        much = _bytes_held(stream) > depth[row] * stream.step_bytes * (1 + _SAME)
         late[layout.of[row]] |= much or bool(stream.under_way)  # whether that is late is seen below
     whose = layout.of[shards.stream]
     sorted_by = np.argsort(whose, kind="stable")
@@ -464,7 +464,7 @@ def within_room(
         for row in rows:
             pieces = _coming(mine[ours == row], streams[row], shards, order, ahead)
             begun.append(_begun(streams[row], tables[row], *pieces))
-        present = sum(_held(streams[row]) for row in rows)
+        present = sum(_bytes_held(streams[row]) for row in rows)
         starts = np.where(order.link[mine] >= 0, order.start_s[mine], np.inf)
         freed = np.concatenate(begun)
         frees = np.concatenate(
@@ -515,7 +515,7 @@ def _begun(stream: Stream, table: SlotTable, begin: Floats, end: Floats, at_s: F
     return begun
 
 
-def _held(stream: Stream) -> float:
+def _bytes_held(stream: Stream) -> float:
     """Bytes that are here or under way, gap by gap: a difference of sums would lose them in streams that hardly end."""
     lows = [*(low for low, _ in stream.gaps), stream.remote_steps * stream.step_bytes]
     highs = [0.0, *(high for _, high in stream.gaps)]

@@ -200,11 +200,11 @@ class ActionDispatcher:
         if seconds and (len(self._notifier) >= most or self._notifier.waiting_of(tenant) >= self._settings.share(most)):
             raise ProblemException("overloaded", "more domains wait for actions than the service takes", retry_after=1)
         with self._reach.asking(tenant, domain):
-            result = await self._found(tenant, domain, asyncio.get_running_loop().time() + seconds)
+            result = await self._wait_for_actions(tenant, domain, asyncio.get_running_loop().time() + seconds)
         self._leases.answered(tenant, domain)
         return result
 
-    async def _found(self, tenant: str, domain: str, until: float) -> list[bytes]:
+    async def _wait_for_actions(self, tenant: str, domain: str, until: float) -> list[bytes]:
         """Open actions, as soon as there are some or it is time."""
         loop = asyncio.get_running_loop()
         while True:

@@ -575,7 +575,7 @@ def _sort(batch: Batch, numbers: Numbers, reception: Reception) -> IngestResult:
         except ProblemException as problem:
             done.reject(index, problem)
             continue
-        block.add(numbers[key], moment, (_kept(sample[name]) for name in measures))
+        block.add(numbers[key], moment, (_column_value(sample[name]) for name in measures))
         done.accepted += 1
     done.blocks = list(outcome.values())
     return done
@@ -594,7 +594,7 @@ def _moment(text: str, reception: Reception) -> int:
     return reception.instant(read_instant(text, "/observed_at"))
 
 
-def _kept(value: Any) -> float | str:
+def _column_value(value: Any) -> float | str:
     """A measure as the table keeps it; a number is a double, also where it is written as an integer of more bits."""
     if isinstance(value, dict):
         return orjson.dumps(value).decode()

@@ -610,7 +610,7 @@ class JobLoop:
         if budgets:
             passes.budgets_at = self._loop.time() + BUDGETS_SECONDS
         self._metrics.job_pass_seconds.labels("gather").observe(time.perf_counter() - began)
-        if not gathered.jobs and not passes.book.waiting and not passes.book.held():
+        if not gathered.jobs and not passes.book.waiting and not passes.book.held_jobs():
             passes.last_reports.clear()
             return
         decided_at = time.perf_counter()

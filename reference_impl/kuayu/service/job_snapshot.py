@@ -127,7 +127,7 @@ class ActiveJobs:
         if standing.state is JobState.queued:
             insort(self._queue, _key(record))
             insort(self._queues.setdefault(account_of(standing.spec), []), _key(record))
-            self._alike.setdefault(name, _asked(standing.spec))
+            self._alike.setdefault(name, _device_request(standing.spec))
             if not decided:
                 self._undecided[name] = None
         else:
@@ -164,7 +164,7 @@ class ActiveJobs:
         history, last = serving_load(connection, owner, record.standing.spec, now)
         memory, ended = serving_memory(record.standing), self._replica_ended.get(record.name)
         return {
-            "job": self.wire(record),
+            "job": self.encoded(record),
             "loads": history,
             "last": last,
             "announced": memory["announced"],
@@ -224,7 +224,7 @@ class ActiveJobs:
             elif name in self._records:
                 self._no_way[name] = shape
 
-    def wire(self, record: JobRecord) -> orjson.Fragment:
+    def encoded(self, record: JobRecord) -> orjson.Fragment:
         """A job that has not ended as class JobRecord has it, as JSON; written once for each of its versions."""
         known = self._wires.get(record.name)
         if known is None:
@@ -235,7 +235,7 @@ class ActiveJobs:
         """Jobs of which an attempt is under way."""
         return list(self._active.values())
 
-    def held(self) -> list[JobRecord]:
+    def held_jobs(self) -> list[JobRecord]:
         """Jobs that are held."""
         return list(self._held.values())
 
@@ -301,7 +301,7 @@ def _key(record: JobRecord) -> Place:
     return -int(record.standing.spec.get("priority", 0)), record.standing.submitted, record.name
 
 
-def _asked(spec: Mapping[str, Any]) -> bytes:
+def _device_request(spec: Mapping[str, Any]) -> bytes:
     """What a job asks for, as far as devices are concerned."""
     return orjson.dumps(
         {name: spec[name] for name in DEVICE_REQUEST_MEMBERS if name in spec}, option=orjson.OPT_SORT_KEYS
@@ -446,8 +446,8 @@ class SnapshotReader:
             "sustained": registry.sustained,
             "quality": quality,
             "allocations": allocations,
-            "waiting": [book.wire(record) for record in front],
-            "active": [book.wire(record) for record in active],
+            "waiting": [book.encoded(record) for record in front],
+            "active": [book.encoded(record) for record in active],
             "held": [record.to_wire() for record in _held_to_look_at(book, accounts, budgets=budgets)],
             "accounts": list(accounts.values()),
             "makes_room": {
@@ -539,7 +539,7 @@ def _held_to_look_at(
     """Jobs that are held for their budget, where these are looked at, and those whose quota holds them no longer."""
     for_budget: list[JobRecord] = []
     freed: list[JobRecord] = []
-    for record in book.held():
+    for record in book.held_jobs():
         if not is_quota(record.standing.reason):
             for_budget.append(record)
         elif not has_used_quota(accounts.get(account_of(record.standing.spec))):

@@ -125,12 +125,12 @@ class OrderRecord:
 
 def find(connection: Connection, owner: str, name: str) -> JobRecord | None:
     """A job as it stands, with the runs that are under way, or None."""
-    return _found(connection, owner, _FIND, name)
+    return _record(connection, owner, _FIND, name)
 
 
 def of_allocation(connection: Connection, owner: str, allocation: str) -> JobRecord | None:
     """The job of which an attempt under way has this allocation, or None."""
-    return _found(connection, owner, _OF_ALLOCATION, allocation)
+    return _record(connection, owner, _OF_ALLOCATION, allocation)
 
 
 def versions() -> Select[Any]:
@@ -259,7 +259,7 @@ def postpone(connection: Connection, deadline: int) -> None:
     connection.execute(update(job).where(JOBS.valid(), job.c.deadline.is_not(None)).values(deadline=deadline))
 
 
-def _found(connection: Connection, owner: str, query: Select[Any], name: str) -> JobRecord | None:
+def _record(connection: Connection, owner: str, query: Select[Any], name: str) -> JobRecord | None:
     row = connection.execute(query, {"owner": owner, "name": name}).mappings().first()
     if row is None:
         return None
@@ -393,7 +393,7 @@ class JobChanges(allocation_store.AllocationChanges):
             account_store.note_attempt(connection, tenant, old, self.stamp)
         entered = None if old is not None and old.state is after.state else after.state
         shown = before is None or record.revision != before.revision
-        self.changes.append(JobChange(tenant, _asked(old, after), record, entered, shown))
+        self.changes.append(JobChange(tenant, _newly_ordered_domains(old, after), record, entered, shown))
         if after.withdrawing and not (old is not None and old.withdrawing):
             return self._let_go(tenant, record)
         return record
@@ -422,7 +422,7 @@ class JobChanges(allocation_store.AllocationChanges):
             record = self.keep_job(tenant, record, after)
 
 
-def _asked(before: JobStanding | None, after: JobStanding) -> tuple[str, ...]:
+def _newly_ordered_domains(before: JobStanding | None, after: JobStanding) -> tuple[str, ...]:
     """Domains that are shown an order now, and were not before."""
     shown = set() if before is None else {order.action for order in _open_orders(before.runs)}
     domains = (order.domain for order in _open_orders(after.runs) if order.action not in shown)

@@ -69,7 +69,7 @@ def test_the_queue_is_in_order_of_priority_and_then_of_submission() -> None:
     assert names(book.front(SHAPE)) == ["a", "c"]
     assert names(book.active()) == ["b"]
     book.put(into(queued("b", submitted=2), JobState.held))
-    assert (names(book.held()), book.active()) == (["b"], [])
+    assert (names(book.held_jobs()), book.active()) == (["b"], [])
     book.put(into(queued("b", submitted=2), JobState.cancelled))
     assert (len(book), book.waiting) == (2, 2)
 
@@ -155,7 +155,7 @@ def test_however_jobs_change_the_book_holds_what_has_not_ended_in_the_right_orde
     assert names(book.front(SHAPE)) == names(waits)
     assert [book.place(name) for name in names(waits)] == list(range(len(waits)))
     assert sorted(book.undecided(100)) == sorted(names(waits))
-    assert {each.name for each in (*book.active(), *book.held(), *waits)} == truth.keys()
+    assert {each.name for each in (*book.active(), *book.held_jobs(), *waits)} == truth.keys()
     assert (len(book), book.waiting) == (len(truth), len(waits))
 
 

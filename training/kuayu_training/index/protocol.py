@@ -100,7 +100,7 @@ def cases(table: Table) -> Iterator[tuple[str, Fold]]:
     """Folds of a table with room for the probes, and the split by which each leaves out."""
     chance = random.Random(SEED)  # noqa: S311 - no secret
     for fold in (*folds(table, chance), *_by_generation(table)):
-        if fold.room >= PROBES:
+        if fold.max_probes >= PROBES:
             yield fold.split, fold
 
 

@@ -329,7 +329,7 @@ class Questioner:
             for number, tasks in zip(windows, drawn, strict=True)
             for row in right_sizing.requests(tasks, names, f"t{number}-")
         ]
-        exchange = replace(self._asked(ran, wanted, setting.allowed), kinds=tuple(names))
+        exchange = replace(self._ask(ran, wanted, setting.allowed), kinds=tuple(names))
         return exchange, drawn, _given(exchange, drawn)
 
     def unusual(self) -> list[tuple[str, SizingExchange]]:
@@ -345,11 +345,11 @@ class Questioner:
             {"id": "never-seen", "kind": names[-1], "requested": {**asks, "devices": 0.5}},
         ]
         return [
-            ("400 tasks that ran", replace(self._asked(history, tasks), kinds=tuple(names[:-1]))),
-            ("no history", self._asked([], tasks)),
+            ("400 tasks that ran", replace(self._ask(history, tasks), kinds=tuple(names[:-1]))),
+            ("no history", self._ask([], tasks)),
         ]
 
-    def _asked(
+    def _ask(
         self,
         ran: "list[documents.TaskRecord]",
         wanted: "list[documents.TaskRequest]",
@@ -878,7 +878,7 @@ class _Player:
     ) -> tuple[Mapping[str, SizedWindow], Mapping[str, Window]]:
         """A window with what was asked for, and with sizes of others; once in a process."""
 
-        def found() -> tuple[Mapping[str, SizedWindow], Mapping[str, Window]]:
+        def score_windows() -> tuple[Mapping[str, SizedWindow], Mapping[str, Window]]:
             before = originals(tasks, policies)
             usual = self.full and setting == Setting(setting.mix)
             some = [policy for policy in policies if usual or policy in {FIFO, IN_ORDER}]
@@ -889,7 +889,7 @@ class _Player:
             return MappingProxyType(before), MappingProxyType(others)
 
         key = self.questioner.seed, setting, number, tuple(policies), self.full
-        return _KNOWN.of(key, found)
+        return _KNOWN.of(key, score_windows)
 
     def _keep(self, setting: Setting, exchange: SizingExchange) -> None:
         label = f"{setting.mix}, over-request {setting.over_request:g}"

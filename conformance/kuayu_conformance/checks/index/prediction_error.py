@@ -188,11 +188,11 @@ def _due(episode: Episode) -> Iterator[tuple[Fold, Sequence[int], bool]]:
     own = {table.name for table in corpora.shipped()}
     judged = [table for table in episode.settings.tables if table.judged and table.name in own]
     for table in judged:
-        yield from ((fold, (PROBES,), True) for fold in arrivals(table, chance) if fold.room >= PROBES)
+        yield from ((fold, (PROBES,), True) for fold in arrivals(table, chance) if fold.max_probes >= PROBES)
     for table in episode.settings.tables if full else judged:
         for fold in folds(table, chance):
-            sweep = [k for k in (FULL_SWEEP if full else QUICK_SWEEP) if k <= fold.room]
-            if full or fold.room >= PROBES:
+            sweep = [k for k in (FULL_SWEEP if full else QUICK_SWEEP) if k <= fold.max_probes]
+            if full or fold.max_probes >= PROBES:
                 yield fold, sweep, table in judged
 
 

@@ -94,7 +94,7 @@ def _call_each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, A
         "GET /v1/series": f"{subject}&measure=power&from={now}&to={instant(episode.now() + 1)}&step=60",
         "GET /v1/actions": f"?domain={holder}&wait=0",
     }
-    for operation in sorted(wanted, key=_turn):
+    for operation in sorted(wanted, key=_order_of):
         method, template = operation.split()
         base = template.removesuffix("/indicators").removesuffix("/resolution")
         path = template.replace("{id}", names.get(base, "")).replace("{urn}", names.get(base, ""))
@@ -154,7 +154,7 @@ def _done(episode: Episode, holder: str) -> Mapping[str, Any]:
     return {"action": action.get("id"), "phase": phase, "outcome": _DONE.get(str(phase)), "at": instant(now), **until}
 
 
-def _turn(operation: str) -> tuple[int, int]:
+def _order_of(operation: str) -> tuple[int, int]:
     """Writes first, then reads, then deletions: those that refer to others before those that are referred to."""
     method, path = operation.split()
     referring = (

@@ -379,7 +379,7 @@ class _Player:
     def await_replicas(self, wanted: int, load: float = 0.0, reported: float = 0.0, since: int = 0) -> Stay:
         """Wait until so many replicas run and no others are left; then give it time for what must not be."""
         stage = self.stage
-        self.play(lambda: len(self.running()) == wanted and self._told("running") == wanted)
+        self.play(lambda: len(self.running()) == wanted and self._replica_member("running") == wanted)
         stage.pause(self.serving)
         self._note()
         answer = stage.look(self.serving)
@@ -393,14 +393,14 @@ class _Player:
         """All replicas that were ever told of."""
         return {name for name, body in self.stage.jobs.items() if body.get("replica_of") == self.serving}
 
-    def _told(self, member: str) -> object:
+    def _replica_member(self, member: str) -> object:
         records = (m.record for m in reversed(self.stage.moments) if m.job == self.serving and m.record)
         replicas = next(records, {}).get("replicas")
         return replicas.get(member) if isinstance(replicas, dict) else None
 
     def _note(self) -> None:
         """Take note of replicas that are told, and report that those run which were started."""
-        names = self._told("jobs")
+        names = self._replica_member("jobs")
         for name in names if isinstance(names, list) else ():
             if isinstance(name, str):
                 self.stage.jobs.setdefault(name, {"replica_of": self.serving})

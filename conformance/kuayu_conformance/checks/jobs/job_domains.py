@@ -578,12 +578,12 @@ class Stage:
     def stopped(self, job: str, attempt: int, label: str) -> bool:
         """Play until a domain was asked to stop an attempt."""
 
-        def asked() -> bool:
+        def is_stop_requested() -> bool:
             name = self.domains[label].name
             stops = (m for m in self.moments if (m.kind, m.job, m.domain) == ("stop", job, name))
             return any(is_meant(m.body, attempt) for m in stops)
 
-        return self.play(asked, job)
+        return self.play(is_stop_requested, job)
 
     def close(self) -> None:
         """Have all jobs of the stage end, and leave nothing held."""

@@ -285,7 +285,7 @@ def _changes(
         return
     for job in jobs(request, levels):
         if not changes.get(job.id):
-            rate, best = job.rate(job.outlook), job.best_rate
+            rate, best = job.rate(job.final_policy), job.best_rate
             if rate < (MIN_STEP_SHARE - _HAIR) * best:
                 yield f"job {job.id}: no change where it would make {rate:.6g} steps a second of {best:.6g}"
 
@@ -346,7 +346,7 @@ def unsound_jobs(request: "documents.AdjustmentRequest", adjustment: "documents.
 
 def _of_job(job: RequestedJob, adjustment: "documents.JobAdjustment") -> Iterator[str]:
     yield from _of_rate("rate", adjustment["rate"], job.rate(job.in_force))
-    last: Policy | None = job.outlook
+    last: Policy | None = job.final_policy
     before: Policy | None = job.in_force
     takes_back = bool(job.planned) and len(adjustment["changes"]) == 1
     for number, change in enumerate(adjustment["changes"]):

@@ -137,7 +137,7 @@ def leads(windows: Sequence[Window], fixed: int) -> list[float]:
     return [window.share - window.shares[fixed] for window in windows]
 
 
-def kept(windows: Sequence[Window]) -> list[float]:
+def gains_over_first(windows: Sequence[Window]) -> list[float]:
     """By how much it does better than what was quickest by the first measurement, window by window."""
     return [window.share - window.shares[window.first] for window in windows]
 
@@ -148,7 +148,7 @@ _ALL = "all"
 def parts(windows: Sequence[Window], fixed: int) -> list[PartFigure]:
     """The lead over a fixed way, and over what was quickest at first, by family."""
     figures = []
-    for name, of in (("", lambda entry: leads(entry, fixed)), (", over the first", kept)):
+    for name, of in (("", lambda entry: leads(entry, fixed)), (", over the first", gains_over_first)):
         for family, item in _by_family(windows)[:-1]:
             values, label = of(item), f"{family}{name}"
             bound = mean_lower_bound([[lead] for lead in values], label) if len(values) > 1 else None
@@ -328,7 +328,7 @@ def judge(observation: CollectiveWindows) -> Iterable[Finding]:
 
 def _figure(windows: Sequence[Window]) -> Figure:
     fixed = best_fixed(windows)
-    over = {"fixed": leads(windows, fixed), "kept": kept(windows)}
+    over = {"fixed": leads(windows, fixed), "kept": gains_over_first(windows)}
     tables, plots = exhibits(windows, fixed)
     return Figure(
         REQUIREMENT,

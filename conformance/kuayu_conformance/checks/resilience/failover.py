@@ -110,7 +110,7 @@ class Player(WindowClient):
         outcomes = {SERVICE: play(world, self)}
         if beside:
             score_store = self.episode.settings.score_store
-            fixed: dict[str, Outcome] = score_store.made(
+            fixed: dict[str, Outcome] = score_store.get_or_make(
                 f"failover/{number}",
                 _OUTCOMES,
                 lambda: {name: play(world, BaselinePlanner(world, cold=name == COLD)) for name in (COLD, FIXED)},

@@ -242,7 +242,7 @@ def unfit_and_free(builder: FailoverRequestBuilder) -> "documents.FailoverReques
     return builder.request([job], [*nodes, *free, *builder.free(builder.near, 7, **UNREACHABLE)])
 
 
-def rivals(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
+def contenders(builder: FailoverRequestBuilder) -> "documents.FailoverRequest":
     """Six jobs of several priorities want the same three free nodes."""
     jobs = [builder.job(2 + number % 2, 1, 1, priority=builder.chance.randrange(-9, 10)) for number in range(6)]
     nodes = [node for job in jobs for node in builder.nodes_of(job, {(1, 0): FAILED})]
@@ -298,8 +298,8 @@ QUESTIONS: "dict[str, Callable[[FailoverRequestBuilder], documents.FailoverReque
     "one unreachable node": one_unheard,
     "conditions of no known kind": of_no_known_kind,
     "free nodes that are not fit": unfit_and_free,
-    "rivals for spare nodes": rivals,
-    "rivals for a restart": rivals_for_a_restart,
+    "contenders for spare nodes": contenders,
+    "contenders for a restart": rivals_for_a_restart,
     "nodes held by other jobs": held_by_others,
     "fit nodes that another job gives up": given_up_by_others,
     "a job of one node": one_node,

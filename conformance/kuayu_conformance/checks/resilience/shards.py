@@ -289,7 +289,7 @@ class Player(WindowClient):
                 return clairvoyant(window), *(Run(window, Static(window, schedule)).play() for schedule in grid())
 
             score_store = self.episode.settings.score_store
-            outcomes[SEER], *others = score_store.made(f"shards/{family}/{number}", _OUTCOMES, beside)
+            outcomes[SEER], *others = score_store.get_or_make(f"shards/{family}/{number}", _OUTCOMES, beside)
             schedules = dict(zip(grid(), others, strict=True))
         return ShardWindow(family, executor.plans, outcomes, schedules)
 
@@ -598,7 +598,7 @@ class ShardPlanRequestBuilder:
         """From all sources."""
         return [self.link(source, **members) for source in self.sources]
 
-    def room(self, streams: "list[documents.DataStream]", steps: float) -> float:
+    def capacity_for(self, streams: "list[documents.DataStream]", steps: float) -> float:
         """Room for so many steps of each."""
         return float(round(steps * sum(stream["step_size"] for stream in streams)))
 
@@ -613,7 +613,7 @@ def gaps(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
         position = begin + float(round(builder.chance.uniform(0.05, 1.6) * size))
         missing.append({"begin": begin, "end": min(position, 20 * size)})
     streams: list[documents.DataStream] = [{**stream, "missing": missing}, builder.stream(8)]
-    return builder.request(streams, builder.links(), builder.room(streams, 20.0))
+    return builder.request(streams, builder.links(), builder.capacity_for(streams, 20.0))
 
 
 def under_way(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
@@ -631,7 +631,7 @@ def under_way(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     links = builder.links()
     links[1] |= {"up": False, "bandwidths": [*links[1]["bandwidths"][:-3], 0.0, 0.0, 0.0]}
     links[2]["bandwidths"] = [float(round(0.01 * bandwidth)) for bandwidth in links[2]["bandwidths"]]
-    return builder.request(streams, links, builder.room(streams, 8.0))
+    return builder.request(streams, links, builder.capacity_for(streams, 8.0))
 
 
 def some_out(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
@@ -639,19 +639,19 @@ def some_out(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     streams = [builder.stream(15, local_steps=3), builder.stream(15)]
     links = builder.links()
     links[0] |= {"up": False, "bandwidths": [10 * bandwidth for bandwidth in links[0]["bandwidths"]]}
-    return builder.request(streams, links, builder.room(streams, 6.0))
+    return builder.request(streams, links, builder.capacity_for(streams, 6.0))
 
 
 def all_out(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """No link carries."""
     streams = [builder.stream(15, local_steps=4)]
-    return builder.request(streams, builder.links(up=False), builder.room(streams, 6.0))
+    return builder.request(streams, builder.links(up=False), builder.capacity_for(streams, 6.0))
 
 
 def little_room(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """There is room for less than a step."""
     streams = [builder.stream(10), builder.stream(10)]
-    return builder.request(streams, builder.links(), builder.room(streams, 0.2))
+    return builder.request(streams, builder.links(), builder.capacity_for(streams, 0.2))
 
 
 def one_step(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
@@ -670,13 +670,13 @@ def no_links(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """The only links lead elsewhere."""
     streams = [builder.stream(10, local_steps=2)]
     links = [builder.link(builder.here, source) for source in builder.sources]
-    return builder.request(streams, links, builder.room(streams, 4.0))
+    return builder.request(streams, links, builder.capacity_for(streams, 4.0))
 
 
 def no_copies(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     """One stream's copies lie where no link comes from; another's at one of three."""
     streams = [builder.stream(10, sources=[name(builder.chance)]), builder.stream(10, sources=builder.sources[1:2])]
-    return builder.request(streams, builder.links(), builder.room(streams, 5.0))
+    return builder.request(streams, builder.links(), builder.capacity_for(streams, 5.0))
 
 
 def local(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
@@ -685,7 +685,7 @@ def local(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
     links = builder.links()
     for link in links:
         link["bandwidths"] = [float(round(0.15 * bandwidth)) for bandwidth in link["bandwidths"]]
-    return builder.request(streams, links, builder.room(streams, 10.0))
+    return builder.request(streams, links, builder.capacity_for(streams, 10.0))
 
 
 def several_targets(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
@@ -698,7 +698,7 @@ def several_targets(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanReq
     links.append(builder.link(others[0], others[1]))
     links[4]["up"] = False
     sizes = [
-        {"domain": target, "size": builder.room(streams[:1], part)}
+        {"domain": target, "size": builder.capacity_for(streams[:1], part)}
         for target, part in zip(targets, (6.0, 1.5, 0.4), strict=True)
     ]
     return builder.request(streams, links, None, rooms=sizes)
@@ -714,7 +714,7 @@ def nearly_done(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest
     size = last["step_size"]
     last["missing"] = [{"begin": float(round(1.3 * size)), "end": 2 * size}]
     streams = [complete, over, last]
-    return builder.request(streams, builder.links(), builder.room(streams, 4.0))
+    return builder.request(streams, builder.links(), builder.capacity_for(streams, 4.0))
 
 
 def unmeasured(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest":
@@ -722,7 +722,7 @@ def unmeasured(builder: ShardPlanRequestBuilder) -> "documents.ShardPlanRequest"
     streams = [builder.stream(10)]
     links = builder.links(bandwidths=[])
     links[0]["bandwidths"] = [0.0] * MEASURED
-    return builder.request(streams, links, builder.room(streams, 4.0))
+    return builder.request(streams, links, builder.capacity_for(streams, 4.0))
 
 
 QUESTIONS: "dict[str, Callable[[ShardPlanRequestBuilder], documents.ShardPlanRequest]]" = {

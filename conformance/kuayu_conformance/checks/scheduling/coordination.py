@@ -279,7 +279,7 @@ class Player:
     def _note(self, played: AllocationHistory) -> None:
         """How an allocation stands, and what domains hold for it."""
         record = self.episode.ask("GET", f"/v1/allocations/{played.scenario.name}")
-        played.settled = (record, self._taken(played), self._held(played))
+        played.settled = (record, self._taken(played), self._devices_by_site(played))
 
     def _sites_asked(self, group: Sequence[AllocationHistory]) -> list[int]:
         """Domains that have a part in allocations and are not silent."""
@@ -407,7 +407,7 @@ class Player:
     def _taken(self, played: AllocationHistory) -> dict[str, tuple[Place, ...]]:
         return {site.name: places for site in self.sites if (places := site.places_of(played.scenario.name))}
 
-    def _held(self, played: AllocationHistory) -> dict[str, int]:
+    def _devices_by_site(self, played: AllocationHistory) -> dict[str, int]:
         job = played.scenario.name
         return {site.name: devices for site in self.sites if (devices := site.devices_of(job))}
 

@@ -345,7 +345,7 @@ class Roads:
         """Money for a bit along a path."""
         return float(sum(self._links[ends]["tariff"] for ends in pairwise(path)))
 
-    def room(self, path: Sequence[str]) -> float:
+    def bandwidth_left(self, path: Sequence[str]) -> float:
         """Bits a second that are left along a path; infinite along one of a single place."""
         return min((self._left[ends] for ends in pairwise(path)), default=inf)
 

@@ -150,8 +150,8 @@ def _neglected(unserved: "Iterable[documents.RouteDemand]", whole: Roads, left: 
         path = left.widest(demand)
         if not path or "round_trip_time" in demand:
             continue
-        if len(path) == 1 or left.room(path) > CRUMB * whole.room(whole.widest(demand)):
-            yield f"{demand['id']} is not served, although {path} has {left.room(path):.6g} bit/s"
+        if len(path) == 1 or left.bandwidth_left(path) > CRUMB * whole.bandwidth_left(whole.widest(demand)):
+            yield f"{demand['id']} is not served, although {path} has {left.bandwidth_left(path):.6g} bit/s"
 
 
 def _alone(exchange: DecisionExchange) -> SingleDemand:
@@ -165,7 +165,7 @@ def _alone(exchange: DecisionExchange) -> SingleDemand:
         next(iter(exchange.body.get("weights", {})), ""),
         size / route["bandwidth"] if usable else None,
         size * roads.tariff(route["path"]) if usable else 0.0,
-        size / roads.room(near),
+        size / roads.bandwidth_left(near),
         size * roads.tariff(near),
         exchange.answer,
     )

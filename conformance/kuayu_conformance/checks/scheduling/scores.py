@@ -562,7 +562,7 @@ class Player:
     def pictures(self, cell: Cell, timing: Timing, number: int, baseline: str) -> tuple[ReportPlot, ...]:
         """A window under a baseline and under the service, drawn; the service is asked again."""
         subject = self._baselines.scenario(Place(cell, timing, number))
-        policy = self._asked(self._episode, subject, number, self.asking)
+        policy = self._service_policy(self._episode, subject, number, self.asking)
         trajectories = recorded(subject, BASELINES[baseline](), baseline), recorded(subject, policy, SERVICE)
         return tuple(plot for trajectory in trajectories for plot in pictures(trajectory))
 
@@ -585,7 +585,9 @@ class Player:
         requests_before, bad = counts.requests, counts.bad_answers
         subject = self._baselines.scenario(place)
         with episode.segment(key) as segment:
-            score = Score.of(play_window(subject, self._asked(episode, subject, place.number, counts), SERVICE))
+            score = Score.of(
+                play_window(subject, self._service_policy(episode, subject, place.number, counts), SERVICE)
+            )
             if counts.bad_answers == bad:
                 segment.keep((score, counts.requests - requests_before))
         if counts.bad_answers == bad:
@@ -594,7 +596,9 @@ class Player:
             score_store.put(key, {**said, "score": score.json()})
         return score
 
-    def _asked(self, episode: Episode, scenario: Scenario, number: int, counts: RequestMode) -> "ServicePolicy":
+    def _service_policy(
+        self, episode: Episode, scenario: Scenario, number: int, counts: RequestMode
+    ) -> "ServicePolicy":
         return ServicePolicy(
             episode, counts, StateCodec(episode.salted(f"{episode.settings.nonce}/{scenario.cell}/{number}"))
         )

@@ -374,7 +374,7 @@ class Courses:
         """Of one who always has the best policy, for nothing."""
         return self._course(best(self._running.law, self._loads, self._latency, self._running.total).rates)
 
-    def kept(self, policy: Policy) -> Course:
+    def with_policy(self, policy: Policy) -> Course:
         """By one policy."""
         return self._course(self.rate(policy))
 
@@ -497,7 +497,7 @@ class Scorer:
             begun = [change for change in job.carried if event.instant <= change.begins < until]
             if begun:
                 changes += len(begun)
-                unchanged = self._courses[number].kept(job.at(begun[0].begins))
+                unchanged = self._courses[number].with_policy(job.at(begun[0].begins))
                 losses.append(greatest_loss(courses[number], unchanged, begun[0].begins, begun[-1].ends, WINDOW_S))
         adjusted = _adjusted(outcome, event.instant, until)
         seconds = [
@@ -608,7 +608,7 @@ def _trigger(level: Level) -> "documents.AdjustmentTrigger":
 
 
 def _job(job: RequestedJob) -> "documents.JobAdjustment":
-    stays, goes = job.rate(job.outlook), job.best_rate
+    stays, goes = job.rate(job.final_policy), job.best_rate
     change = stays < ENOUGH * goes
     return {
         "job": job.id,

@@ -334,7 +334,7 @@ class RequestedJob:
         return sum(self.in_force.parts)
 
     @property
-    def outlook(self) -> Policy:
+    def final_policy(self) -> Policy:
         """Policy once all that is planned is in force."""
         return (self.in_force, *self.planned)[-1]
 

@@ -185,10 +185,10 @@ def _foreseen(domain: Domain, now: float) -> Iterator[Foreseen]:
         elif job.started is None or job.started > now:
             yield Foreseen(number, job, job.submitted, None, job.training.periods)
         else:
-            yield Foreseen(number, job, job.submitted, job.started, _told(job, now - job.started))
+            yield Foreseen(number, job, job.submitted, job.started, _known_periods(job, now - job.started))
 
 
-def _told(job: Large, passed: float) -> tuple[Period, ...]:
+def _known_periods(job: Large, passed: float) -> tuple[Period, ...]:
     """Periods after so many seconds of running."""
     seen = [part for part in job.course.parts if part.begin <= passed]
     runs = seen[-1].period

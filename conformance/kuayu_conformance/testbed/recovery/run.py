@@ -164,7 +164,7 @@ class CheckpointCopier:
         self._refresh(job)
         self.taken += 1
         channel, size = channels(copy.domain, job.domain, copy.domain), BITS * job.spec.state_size
-        flow = Flow(channel, size, partial(self._there, job, copy.domain, job.progress), copy=True)
+        flow = Flow(channel, size, partial(self._copied, job, copy.domain, job.progress), copy=True)
         job.travelling[copy.domain] = flow
         latency = 0.0
         if copy.domain != job.domain:
@@ -180,7 +180,7 @@ class CheckpointCopier:
         if job.travelling.get(domain) is flow:
             self._flows.start(flow, self._state.now)
 
-    def _there(self, job: JobState, domain: int, progress: float) -> None:
+    def _copied(self, job: JobState, domain: int, progress: float) -> None:
         del job.travelling[domain]
         job.copies[domain] = progress
 
@@ -259,7 +259,7 @@ class RecoveryRunner:
                 self._end(job, recovery)
             return
         channel = (NODES, job.number, -1)
-        arrived = partial(self._step, job, recovery, self._there)
+        arrived = partial(self._step, job, recovery, self._state_arrived)
         recovery.flow = Flow((channel,), BITS * job.spec.state_size, arrived, parts=len(recovery.replicas))
         self._flows.start(recovery.flow, self._state.now)
 
@@ -284,7 +284,7 @@ class RecoveryRunner:
         self._copying.lose(job)
         job.stopped, job.fenced, job.active = True, False, 0
         self._working.refresh(job)
-        arrived = partial(self._step, job, recovery, self._there)
+        arrived = partial(self._step, job, recovery, self._state_arrived)
         recovery.flow = Flow(channels(recovery.source, recovery.source, target), BITS * job.spec.state_size, arrived)
         latency = float(self._state.world.links.latency_s[recovery.source, target]) if target != recovery.source else 0
         self._clock.at(now + latency, partial(self._step, job, recovery, self._read))
@@ -294,7 +294,7 @@ class RecoveryRunner:
         if recovery.flow is not None:
             self._flows.start(recovery.flow, self._state.now)
 
-    def _there(self, job: JobState, recovery: Recovery) -> None:
+    def _state_arrived(self, job: JobState, recovery: Recovery) -> None:
         """The state is there."""
         recovery.flow = None
         self._clock.at(self._state.now + job.spec.start_s, partial(self._step, job, recovery, self._join))
@@ -855,11 +855,11 @@ class BaselinePlanner:
                 nodes[node["job"]].append(node)
             elif node["condition"] == "fit":
                 free[node["domain"]].append(node["id"])
-        candidates = [self._way(job, nodes[job["id"]], free[job["domain"]]) for job in request["jobs"]]
+        candidates = [self._recovery_of(job, nodes[job["id"]], free[job["domain"]]) for job in request["jobs"]]
         recoveries = [recovery for recovery in candidates if recovery is not None]
         return {"revision": request["revision"], "method": _METHOD, "recoveries": recoveries}
 
-    def _way(
+    def _recovery_of(
         self, job: "documents.ProtectedJob", nodes: "list[documents.StandingNode]", free: list[str]
     ) -> "documents.JobRecovery | None":
         nodes_each = job["nodes_each"]

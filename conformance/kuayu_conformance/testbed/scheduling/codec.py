@@ -329,7 +329,7 @@ class StateCodec:
         hour, offered, available = (
             view.topology.variation.tariff(view.now),
             _numbers(view.offered),
-            _numbers(view.hopes),
+            _numbers(view.next_flow_rates),
         )
         for _, _, number, before, trip in self._roads:
             paid = f'"round_trip_time":{trip},"tariff":{float(links[number].tariff * hour)!r}'

@@ -311,7 +311,7 @@ class _Books:
             migrations=int(moves),
             forced_stops=int(self._grown("stops").sum() - moves),
             failures=int(self._grown("failures").sum()),
-            job_hours=sum(_held(record, timing.begin, timing.end) for record in after.jobs) / HOUR,
+            job_hours=sum(_held_seconds(record, timing.begin, timing.end) for record in after.jobs) / HOUR,
             decisions=self.last.decisions - before.decisions,
             refusals=self.last.refusals - before.refusals,
             bad_answers=bad,
@@ -375,7 +375,7 @@ def _spanned(record: Record) -> bool:
     return any(len(period.placement.shares) > 1 for period in record.periods)
 
 
-def _held(record: Record, since: float, until: float) -> float:
+def _held_seconds(record: Record, since: float, until: float) -> float:
     """Seconds for which a job held devices between two instants."""
     return sum(max(0.0, min(period.end, until) - max(period.begin, since)) for period in record.periods)
 

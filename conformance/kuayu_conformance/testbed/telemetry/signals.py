@@ -712,7 +712,7 @@ class Parts:
         prone = (chance.random(int(subjects.row[-1]) + 1)[subjects.row] * subjects.parts).astype(np.int64)
         return cls(subjects, rank, prone)
 
-    def there(self, lost: Floats) -> NDArray[np.bool_]:
+    def are_readable(self, lost: Floats) -> NDArray[np.bool_]:
         """Which subjects could be read, subjects × samples, from the share of devices that are lost, by row."""
         of_devices = self.subjects.device >= 0
         return ~(of_devices[:, np.newaxis] & (self.rank[:, np.newaxis] < self._gone(lost)))

@@ -156,7 +156,7 @@ class World:
         self.partitions = (Partition(self._domain_ids[planner.cut.domain], planner.cut.since, planner.cut.until),)
         self._cut_domain = self._population.domain == planner.cut.domain
         self._states = _states(ledger, scale)
-        self.incidents = self._told(ledger)
+        self.incidents = self._incidents(ledger)
         self._subjects = Subjects.of(self._population)
         self._simulate(seed, ledger, planner)
 
@@ -222,7 +222,7 @@ class World:
             domain for domain, kind in zip(self._domain_ids, population.kinds, strict=True) if kind.by_device
         )
 
-    def _told(self, ledger: Ledger) -> tuple[Incident, ...]:
+    def _incidents(self, ledger: Ledger) -> tuple[Incident, ...]:
         groups, group_of = self._population.groups, self._population.group
         return tuple(
             Incident(
@@ -251,7 +251,7 @@ class World:
         present = np.arange(seconds) >= population.joins[:, np.newaxis]
         present = (present & ~history.silent)[subjects.row]
         parts = Parts.drawn(subjects, stream(seed, "parts"))
-        present &= parts.there(history.lost)
+        present &= parts.are_readable(history.lost)
         self._lost = lost(present.shape, stream(seed, "lost")) & present
         self._count_faults(parts.faults(history.faults, history.lost))
         self._meters.add("allocatable_share", (1 - history.lost)[subjects.row])

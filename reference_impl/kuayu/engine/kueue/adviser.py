@@ -348,7 +348,9 @@ def _read(client: Client, reading: int) -> Federation:
             for job in _or_none(client.jobs)
             if job.state.value in ACTIVE and job.placement is not None
         ],
-        allocations=[_held(record) for record in _or_none(client.allocations) if record.phase.value in UNFINISHED],
+        allocations=[
+            _held_allocation(record) for record in _or_none(client.allocations) if record.phase.value in UNFINISHED
+        ],
         unreachable=frozenset(domain.id for domain in graph.domains if not domain.reachable),
     )
 
@@ -362,7 +364,7 @@ def _or_none(listing: Callable[[], Iterator[Item]]) -> Iterator[Item]:
         yield from listing()
 
 
-def _held(record: AllocationRecord) -> HeldAllocation:
+def _held_allocation(record: AllocationRecord) -> HeldAllocation:
     """What an allocation holds, or tries to."""
     placement = record.placement if record.held is None else record.held
     return {

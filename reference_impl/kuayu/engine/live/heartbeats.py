@@ -56,5 +56,5 @@ class _Steps:
         rank, step = self._now()
         return [RankStep(job=JOB, rank=rank, step=step)] if step else []
 
-    def heard(self, steps: Iterable[RankStep]) -> None:
+    def acknowledge(self, steps: Iterable[RankStep]) -> None:
         """A beat has arrived; the next one tells where the worker is then."""

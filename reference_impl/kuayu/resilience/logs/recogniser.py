@@ -371,13 +371,13 @@ class Recogniser:
             near = {place: hit for hit, place in reversed(hits[next_hit:beyond])}
             next_hit = beyond
             for place, hit in sorted(near.items()):
-                verdict = self._told(self._known.faults[place], line, hit, known, before)
+                verdict = self._verdict_near(self._known.faults[place], line, hit, known, before)
                 if verdict is not None:
                     count += 1
                     yield verdict
                     break
 
-    def _told(
+    def _verdict_near(
         self, fault: Fault, line: _Line, hit: int, known: dict[int, Starts], before: bytes | None
     ) -> Verdict | None:
         """The verdict where a line tells a fault near a place."""

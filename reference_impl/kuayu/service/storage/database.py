@@ -540,7 +540,7 @@ def open_database(url: str, durability: Durability, doubt: Doubt | None = None) 
             hint = "Use sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
             raise DatabaseError(f"{url!r} is not a database URL", hint) from error
         if isinstance(error, HeldError):
-            raise _held(error) from error
+            raise _database_in_use(error) from error
         if isinstance(error, SQLAlchemyError | DoubtError):
             cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             hint = "See that it exists and may be written"
@@ -649,7 +649,7 @@ def _hold(file: Path) -> IO[str]:
         ) from error
 
 
-def _held(error: HeldError) -> DatabaseError:
+def _database_in_use(error: HeldError) -> DatabaseError:
     return DatabaseError(
         str(error), "Stop it, or give each a database of its own; where its host has died, wait for half a minute"
     )

@@ -240,7 +240,7 @@ def assert_seen(one: View, other: View) -> None:
     """What policies see does not differ."""
     assert (one.now, one.revision, one.cut, one.refused) == (other.now, other.revision, other.cut, other.refused)
     assert one.running.tolist() == other.running.tolist()
-    for name in ("pending", "free", "working", "ends", "shares", "hopes", "offered", "tariffs"):
+    for name in ("pending", "free", "working", "ends", "shares", "next_flow_rates", "offered", "tariffs"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     for number in one.running[:5].tolist():
         assert one.placement(number) == other.placement(number)

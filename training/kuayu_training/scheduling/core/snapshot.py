@@ -13,7 +13,7 @@ from kuayu.scheduling.availability import BELIEF, SLOWEST
 from kuayu.scheduling.state import MAX_WEIGHT, MIN_VALUE
 from kuayu.scheduling.throughput import PRIOR
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, RUNNING, SAVING
-from kuayu_conformance.testbed.scheduling.core.network import hopes
+from kuayu_conformance.testbed.scheduling.core.network import update_next_flow_rates
 from kuayu_training.scheduling.core.layout import LEVELS, compiled
 from kuayu_training.scheduling.core.throughput import fast
 
@@ -29,7 +29,7 @@ def take_stock(w, r):
     e.midway = e.orders = e.moves = 0
     e.elsewhere = e.options = NONE
     e.valued = 0
-    hopes(w)
+    update_next_flow_rates(w)
     reports(w, r)
     paths(w, r)
     jobs(w, r)

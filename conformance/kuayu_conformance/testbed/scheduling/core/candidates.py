@@ -24,7 +24,7 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     State,
     Workspace,
 )
-from kuayu_conformance.testbed.scheduling.core.network import hopes, share
+from kuayu_conformance.testbed.scheduling.core.network import share, update_next_flow_rates
 
 SHRUNK, PERIOD, WARY = 0.75, 50, 600.0
 """Of ``baselines.greedy``."""
@@ -465,4 +465,4 @@ def prepare(w: State, d: Workspace):
             free = max(int(np.rint(working * site.claim)) - occupied, 0)
         d.free[pool] = 0 if site.cut or d.trusted[pool] > now else free
         d.known[pool], d.reserved[pool] = -1, 0
-    hopes(w)
+    update_next_flow_rates(w)

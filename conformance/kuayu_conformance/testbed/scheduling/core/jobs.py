@@ -44,13 +44,13 @@ from kuayu_conformance.testbed.scheduling.core.network import (
     at,
     close_flow,
     hold,
-    hopes,
     mark,
     open_flow,
     pop,
     rebalance,
     share,
     through,
+    update_next_flow_rates,
 )
 
 _BITS = 8.0
@@ -322,7 +322,7 @@ def fetch(w: State, job, data, site):
     """A job waits for a copy of its data: one that is under way, or from where most may be hoped for."""
     flow = w.under_way[data, site]
     if flow == NONE:
-        hopes(w)
+        update_next_flow_rates(w)
         best, source = -1.0, NONE
         for other in range(w.sites.size):
             if held_copy(w, data, other):

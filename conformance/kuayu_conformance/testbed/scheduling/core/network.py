@@ -273,7 +273,7 @@ def through(w: State, flow):
 
 
 @njit(cache=True)
-def hopes(w: State):
+def update_next_flow_rates(w: State):
     """See to it that ``hope`` of links is what one more flow could have when this was first asked at this instant."""
     c = w.clock[0]
     if c.shares_at != c.now:

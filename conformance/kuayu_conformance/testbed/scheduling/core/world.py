@@ -188,7 +188,9 @@ class Runs(Mapping[int, Run]):
         run = int(s.jobs["run"][job])
         if run == NONE:
             raise KeyError(job)
-        return self._kept(job, run, b"".join(array[run].tobytes() for array in (s.runs, s.run_pools, s.then_pools)))
+        return self._cached_run(
+            job, run, b"".join(array[run].tobytes() for array in (s.runs, s.run_pools, s.then_pools))
+        )
 
     def items(self) -> ItemsView[int, Run]:
         """All of them; rows are compared as a whole with those of last time, which is much quicker than one by one."""
@@ -200,10 +202,10 @@ class Runs(Mapping[int, Run]):
         by_job = {}
         for job, run in self._order():
             known = None if stale[run] else self._made.get(job)
-            by_job[job] = known[1] if known else self._kept(job, run, rows[run].tobytes())
+            by_job[job] = known[1] if known else self._cached_run(job, run, rows[run].tobytes())
         return by_job.items()
 
-    def _kept(self, job: int, run: int, content: bytes) -> Run:
+    def _cached_run(self, job: int, run: int, content: bytes) -> Run:
         """As it was made before, unless its row says something else now."""
         known = self._made.get(job)
         if known is None or known[0] != content:
@@ -271,16 +273,16 @@ class CompiledTraffic:
         network.offered(self._world.handle, now, capacities)
         return capacities
 
-    def hopes(self, now: float) -> Floats:
+    def next_flow_rates(self, now: float) -> Floats:
         """Bits a second that one more flow may hope for, by link, as it was when first asked at ``now``."""
         assert now == self._world.now
-        network.hopes(self._world.handle)
+        network.update_next_flow_rates(self._world.handle)
         hoped: Floats = self._world.state.links["hope"].copy()
         return hoped
 
     def shares(self, now: float) -> Floats:
         """The same, (domains, domains); infinite at home."""
-        return self.routes.narrowest(self.hopes(now))
+        return self.routes.narrowest(self.next_flow_rates(now))
 
 
 class CopiesNow:
@@ -407,7 +409,7 @@ class CompiledWorld:
     def obey(self, orders: Sequence[Order]) -> tuple[RefusedOrder, ...]:
         """Carry out orders in turn; those that could not be carried out."""
         self._decisions += 1
-        network.hopes(self.handle)
+        network.update_next_flow_rates(self.handle)
         view = self._view()
         answers = [(order, self._dispatch.obey(order, view)) for order in orders]
         self._refused = tuple(RefusedOrder(order, why) for order, why in answers if why)

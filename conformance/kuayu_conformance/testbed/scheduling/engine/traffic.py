@@ -225,7 +225,7 @@ class Traffic:
             self._shares = now, self.routes.narrowest(self._hopes)
         return self._shares[1]
 
-    def hopes(self, now: float) -> Floats:
+    def next_flow_rates(self, now: float) -> Floats:
         """The same by link."""
         self.shares(now)
         return self._hopes

@@ -107,18 +107,18 @@ class View:
         Raises:
             KeyError: It holds none.
         """
-        return self._held[number].placement
+        return self._runs_by_job[number].placement
 
     def holding(self, number: int) -> Holding:
         """The same as numbers of pools and devices."""
-        return self._held[number].holding
+        return self._runs_by_job[number].holding
 
     def going(self, number: int) -> Placement | None:
         """Where a job that holds devices goes on once its checkpoint is written, if it is being moved."""
-        return self._held[number].then
+        return self._runs_by_job[number].then
 
     @cached_property
-    def _held(self) -> dict[int, Run]:
+    def _runs_by_job(self) -> dict[int, Run]:
         """Jobs with devices; looked up once for all, since nothing changes while a policy decides."""
         return dict(self._parts.runs.items())
 
@@ -196,9 +196,9 @@ class View:
         return self._parts.traffic.shares(self.now)
 
     @cached_property
-    def hopes(self) -> Floats:
+    def next_flow_rates(self) -> Floats:
         """The same by link."""
-        return self._parts.traffic.hopes(self.now)
+        return self._parts.traffic.next_flow_rates(self.now)
 
     @property
     def round_trips(self) -> Floats:

@@ -256,7 +256,7 @@ def unfit(parts: Parts, number: int, placement: Placement, cut: frozenset[int]) 
     return _unspreadable(job, placement) or _unreachable(parts, number, sites)
 
 
-def room(free: Counts, holding: Holding, present: Holding = ()) -> bool:
+def fits(free: Counts, holding: Holding, present: Holding = ()) -> bool:
     """Whether devices are free for a job, in addition to those that it has."""
     return all(devices <= int(free[pool]) for pool, devices in beyond(holding, present))
 
@@ -317,7 +317,7 @@ class Dispatch:
         holding = holding_of(self._parts.places, placement.shares)
         if isinstance(holding, Refusal):
             return holding
-        return None if room(self._stages.holdings.free, holding, present) else Refusal.NO_ROOM
+        return None if fits(self._stages.holdings.free, holding, present) else Refusal.NO_ROOM
 
 
 class World:
