@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from rich.console import Console
@@ -40,20 +40,31 @@ SAID_EVERY = 60.0
 
 
 class TimeLeft(ProgressColumn):
-    """How long it will take on, by what it has taken so far: parts of a check take minutes, too long for a speed."""
+    """How long it will take on, by what it has taken of late: parts of a check take minutes, too long for a speed."""
 
     def render(self, task: Task) -> Text:
         """Minutes, once something has passed; nothing for all checks together, which are not alike."""
-        if not task.fields["alike"]:
-            return Text("")
-        return Text(left(task.completed, task.total or 0.0, task.elapsed or 0.0))
+        reports = task.fields["reports"]
+        return Text(left(reports, task.total or 0.0, time.monotonic()) if reports else "")
 
 
-def left(done: float, of: float, seconds: float) -> str:
-    """Time left in words; empty where nothing can be said."""
-    if not 0 < done < of:
+def left(reports: Sequence[tuple[float, int]], of: float, now: float) -> str:
+    """Time left in words, by what was done in the latter half of the time; empty where nothing can be said.
+
+    A run that goes on has the parts that it has kept in no time, and needs what the others do for the rest.
+
+    Args:
+        reports: Instants in seconds, and how many parts were done; the first is the start, with none.
+        of: All parts.
+        now: The instant.
+    """
+    (begun, _), (_, done) = reports[0], reports[-1]
+    since, before = [report for report in reports if report[0] <= (begun + now) / 2][-1]
+    if before == done:
+        since, before = begun, 0
+    if not before < done < of:
         return ""
-    minutes = seconds * (of - done) / done / 60.0
+    minutes = (now - since) * (of - done) / (done - before) / 60.0
     return f"about {minutes:.0f} min left" if minutes >= 1.0 else "less than a minute left"
 
 
@@ -66,6 +77,7 @@ class TerminalProgress(RunProgress):
         self._lock = threading.Lock()
         self._running: dict[str, float] = {}
         self._long: dict[str, TaskID] = {}
+        self._reports: dict[str, list[tuple[float, int]]] = {}
         self._said: dict[str, float] = {}
         self._bar = Progress(
             TextColumn("[bold]{task.fields[name]}[/]"),
@@ -77,7 +89,7 @@ class TerminalProgress(RunProgress):
             console=console,
             transient=True,
         )
-        self._task = self._bar.add_task("", total=None, name="conformance", alike=False)
+        self._task = self._bar.add_task("", total=None, name="conformance", reports=())
 
     def __enter__(self) -> Self:
         """Begin to draw."""
@@ -112,12 +124,14 @@ class TerminalProgress(RunProgress):
         with self._lock:
             since = self._running.setdefault(check, time.monotonic())
             if check not in self._long:
-                self._long[check] = self._bar.add_task("", total=of, name=f"  {check}", alike=True)
+                reports = self._reports[check] = [(since, 0)]
+                self._long[check] = self._bar.add_task("", total=of, name=f"  {check}", reports=reports)
                 self._bar.tasks[-1].start_time = self._bar.get_time() - (time.monotonic() - since)
+            self._reports[check].append((time.monotonic(), done))
             self._bar.update(self._long[check], completed=done, total=of)
             if not self._console.is_terminal and time.monotonic() - self._said.get(check, since) >= SAID_EVERY:
                 self._said[check] = time.monotonic()
-                words = ", ".join(filter(None, (f"{done} of {of}", left(done, of, time.monotonic() - since))))
+                words = ", ".join(filter(None, (f"{done} of {of}", left(self._reports[check], of, time.monotonic()))))
                 self._console.print(f"{check}: {words}", highlight=False)
 
     def finished(self, check: Check[Any], results: Results) -> None:

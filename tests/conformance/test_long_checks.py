@@ -20,10 +20,16 @@ CHECK: Check[None] = Check("long", (), lambda _: None, lambda _: ())
 
 
 def test_time_left_follows_from_the_time_that_it_took_so_far() -> None:
-    assert left(0, 10, 60.0) == ""
-    assert left(2, 10, 60.0) == "about 4 min left"
-    assert left(9, 10, 60.0) == "less than a minute left"
-    assert left(10, 10, 60.0) == ""
+    assert left([(5.0, 0)], 10, 65.0) == ""
+    assert left([(5.0, 0), (35.0, 1), (65.0, 2)], 10, 65.0) == "about 4 min left"
+    assert left([(5.0, 0), (65.0, 2)], 10, 65.0) == "about 4 min left"
+    assert left([(5.0, 0), (60.0, 9)], 10, 65.0) == "less than a minute left"
+    assert left([(5.0, 0), (60.0, 10)], 10, 65.0) == ""
+
+
+def test_what_a_run_before_had_done_makes_the_rest_no_quicker() -> None:
+    kept = [(0.0, 0), *((number / 100, number) for number in range(1, 101))]
+    assert left([*kept, (60.0, 101), (120.0, 102)], 112, 120.0) == "about 10 min left"
 
 
 def test_an_episode_tells_how_far_it_is() -> None:

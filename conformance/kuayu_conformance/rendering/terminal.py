@@ -1,6 +1,14 @@
-"""The table that the command prints when a run is over."""
+"""What the command prints when a run is over.
 
-from rich.console import Group, RenderableType
+1. A row for each requirement that has a figure or is no pass. Of the others, how many pass and how many do not apply,
+   where they are many: the report has them all.
+2. Beneath, what is not met, undecided or excluded, and why; then the verdict on each profile.
+3. Titles give way where the terminal is narrow: names, verdicts and figures are never cut.
+"""
+
+from collections.abc import Sequence
+
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -30,23 +38,27 @@ _COLUMNS = (
     Words("Required", "要求值"),
     Words("Aim", "目标值"),
 )
-_FIGURES_FROM = 3  # columns from here on hold figures
+_TITLE, _FIGURES_FROM = 1, 3  # column of titles; columns from here on hold figures
+_FEW = 10  # requirements that pass without a figure and have their rows all the same
 
 
 def summary(report: ConformanceReport, language: Language = "en") -> RenderableType:
-    """Every requirement that was judged in a row; beneath, what is not met, undecided or excluded, and why."""
+    """Figures, and what is no pass, in rows; beneath, what is not met, undecided or excluded, and why."""
     view = view_of(report, requirements())
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for number, name in enumerate(_COLUMNS):
-        table.add_column(
-            name.in_(language),
-            justify="right" if number >= _FIGURES_FROM else "left",
-            no_wrap=number != 1,
-            overflow="fold",
+    judged = [entry for entry in view.entries if entry.state not in {UNTESTED, UNASKED}]
+    applicable = [entry for entry in judged if entry.state != "not-applicable"]
+    shown = [entry for entry in applicable if not _is_plain(entry)]
+    if len(applicable) - len(shown) <= _FEW:
+        shown = applicable
+    figures: list[RenderableType] = [_table([_cells(entry, language) for entry in shown], language)] if shown else []
+    figures += [
+        Text(Words(f"{count} {english}", f"另有 {count} 项{chinese}").in_(language), style="dim")
+        for count, english, chinese in (
+            (len(applicable) - len(shown), "more pass without a figure", "无数值的要求通过"),
+            (len(judged) - len(applicable), "do not apply to this run", "要求不适用于本次运行"),
         )
-    for entry in view.entries:
-        if entry.state not in {UNTESTED, UNASKED}:
-            table.add_row(*_cells(entry, language))
+        if count
+    ]
     explained = [_explanation(entry, language) for entry in view.in_state(*_EXPLAINED)]
     excluded = [_exclusion(entry, language) for entry in view.in_state(EXCLUDED)]
     verdict = Text(visible(headline(view).in_(language)), style="bold")
@@ -55,7 +67,22 @@ def summary(report: ConformanceReport, language: Language = "en") -> RenderableT
         again = " ".join(f"--requirement {name}" for name in longer)
         left = Words(f"Left to longer runs: --level quick {again}", f"留待更高级别运行：--level quick {again}")
         lines.append(Text(visible(left.in_(language)), style="dim"))
-    return Group(table, Text(), *explained, *excluded, *([Text()] if excluded else []), verdict, *lines)
+    return Group(*figures, Text(), *explained, *excluded, *([Text()] if excluded else []), verdict, *lines)
+
+
+def _is_plain(entry: Entry) -> bool:
+    """Whether there is no more to say of a requirement than that it is met."""
+    return entry.state == "pass" and (entry.result is None or entry.result.estimate is None)
+
+
+def _table(rows: Sequence[Sequence[Text]], language: Language) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for number, name in enumerate(_COLUMNS):
+        justify: JustifyMethod = "right" if number >= _FIGURES_FROM else "left"
+        table.add_column(name.in_(language), justify=justify, no_wrap=number != _TITLE)
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _exclusion(entry: Entry, language: Language) -> RenderableType:
@@ -68,7 +95,7 @@ def _cells(entry: Entry, language: Language) -> list[Text]:
     style = _STYLES.get(entry.state, "dim")
     names = [
         Text(visible(entry.id)),
-        Text(visible(entry.title.in_(language))),
+        Text(visible(entry.title.in_(language)), no_wrap=True, overflow="ellipsis"),
         Text(STATES[entry.state].in_(language), style=style),
     ]
     return names + [Text(text) for text in _figures(entry.result)]

@@ -1,6 +1,7 @@
 """The table says what the page says, in one language."""
 
 import io
+import re
 
 from conformance.rendering.samples import TESTED, every_verdict, hostile, sample
 from rich.console import Console
@@ -53,3 +54,25 @@ def test_no_escape_of_the_target_reaches_the_terminal() -> None:
 
 def test_markup_of_the_target_is_text() -> None:
     assert "[bold]x[/nonsense]" in printed(sample({"COM-008": "fail"}, words="[bold]x[/nonsense]"))
+
+
+def test_what_passes_without_a_figure_is_counted_and_what_does_not_has_its_row() -> None:
+    lines = printed(sample({"COM-008": "fail"})).splitlines()
+    rows = [line for line in lines if re.match(r"[A-Z]{3}-\d{3} ", line)]
+    assert any(line.startswith("COM-008") for line in rows)
+    (count,) = (int(line.split()[0].removeprefix("\x1b[2m")) for line in lines if "more pass without a figure" in line)
+    assert len(rows) + count == TESTED
+
+
+def test_a_few_that_pass_have_their_rows_and_what_was_not_asked_for_has_none() -> None:
+    others = {result.requirement: "not-applicable" for result in sample().results if result.requirement != "COM-008"}
+    lines = printed(sample(others)).splitlines()
+    assert [line.split()[0] for line in lines if re.match(r"[A-Z]{3}-\d{3} ", line)] == ["COM-008"]
+    assert any("do not apply to this run" in line for line in lines)
+
+
+def test_on_a_narrow_terminal_titles_give_way_and_figures_do_not() -> None:
+    lines = [line.replace("\u202f", " ") for line in printed(sample(), width=76).splitlines()]
+    line = next(line for line in lines if line.startswith("MET-003"))
+    assert all(text in line for text in ("99.94 %", "99.85 %", "≥ 98 %", "≥ 99.9 %"))
+    assert "…" in line
