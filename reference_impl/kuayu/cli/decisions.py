@@ -26,7 +26,7 @@ SHOWN = 5
 Read = TypeVar("Read", bound=KuayuModel)
 
 
-def content_of(source: str, called: str) -> bytes:
+def content_of(source: str, called: str, form: str = "JSON") -> bytes:
     """Bytes of a file, or of the standard input where it is called ``-``.
 
     Raises:
@@ -35,7 +35,8 @@ def content_of(source: str, called: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except OSError as error:
-        hint = f"give a JSON file that holds a {called}, or - for the standard input"
+        article = "an" if called[0] in "aeiou" else "a"
+        hint = f"give a {form} file that holds {article} {called}, or - for the standard input"
         raise fail(f"cannot read {source}: {error.strerror}", hint, USAGE) from error
 
 

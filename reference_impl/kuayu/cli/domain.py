@@ -89,7 +89,7 @@ def read_nodes(source: str, domain: str) -> tuple[list[Node], dict[str, str]]:
 
 
 def _read(source: str) -> dict[str, Any]:
-    content, name = content_of(source, "inventory"), "the standard input" if source == "-" else source
+    content, name = content_of(source, "inventory", "TOML"), "the standard input" if source == "-" else source
     try:
         value = tomllib.loads(content.decode())
     except ValueError as error:

@@ -509,7 +509,7 @@ def _read(file: str, settings: list[str]) -> dict[str, Any]:
     """
     from kuayu.cli.job_file import JobFileError, Surroundings, read_job_file
 
-    content = content_of(file, "job")
+    content = content_of(file, "job", "YAML or JSON")
     folder = Path.cwd() if file == "-" else Path(file).absolute().parent
     name = "the standard input" if file == "-" else file
     try:
