@@ -141,6 +141,8 @@ def jobs(seed: int, count: int, *, other: bool, seconds: float = 1500.0) -> dict
 
 
 def quantile(values: np.ndarray, share: float) -> float | str:
-    """A quantile, rounded; ``never`` where it has no end."""
+    """A quantile, rounded; ``never`` where it has no end, or there are none."""
+    if not len(values):
+        return "never"
     found = float(np.quantile(values, share, method="higher"))
     return round(found, 2) if np.isfinite(found) else "never"

@@ -2,7 +2,7 @@
 
 ``python tests/benchmarks/policies.py --windows 8 --data DIR`` writes
 ``docs/results/scheduling/policies.json``. It plays the reference cell of each source and the cell of each family of a
-full run (``sch_cells.FULL``), with windows that drain until their cohort has ended. For each cell:
+full run (``checks.scheduling.cells.FULL``), with windows that drain until their cohort has ended. For each cell:
 
 1. *Periods* are means over the jobs that train, and over the large ones of them (``LARGE`` devices or more), of all
    windows together, so that a window counts by its jobs; hours. Seconds that nobody has seen, since a job had not ended

@@ -84,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     options = parser.parse_args(arguments)
     rows = []
+    if few := [scale for scale in options.scale if int(scale.split("x")[0]) <= SOURCES]:
+        parser.error(f"--scale {few[0]}: {SOURCES + 1} domains at least, since each fetches from {SOURCES} others")
     for scale in options.scale:
         rows.append(measured(scale, options.repeats, options.seed))
         print(rows[-1], flush=True)

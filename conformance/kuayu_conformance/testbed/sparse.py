@@ -11,7 +11,7 @@ known of them. :class:`World` is what a check plays, ``World(QUICK, seed)`` in a
    half of them next to no power (InternLM/AcmeTrace, ``data/utilization``). Lengths and levels are assumptions.
 3. **Stops.** How nodes stop, each with evidence that suffices whatever else is sent. Who waits in a collective
    operation shows full utilisation at little power, the one that hangs shows none
-   (:mod:`kuayu_conformance.testbed.telemetry.jobs`, *Waiting*).
+   (:mod:`kuayu_conformance.testbed.telemetry.population`, *Waiting*).
 4. **Exporters.** Which measures a node sends, how finely, and how often its page is made and read. Utilisation is in
    whole percent (NVML, ``nvmlUtilization_t``) or coarser; DCGM makes its values every 30 s unless told otherwise
    (dcgm-exporter, README, ``--collect-interval``), however often they are read.

@@ -92,7 +92,7 @@ class Counters:
         self._values: Mapping[str, float] = {}
 
     def step(self, now: float, values: Mapping[str, float]) -> Growth | None:
-        """Take a reading made at ``at`` seconds of a monotonic clock; return the growth since the one before.
+        """Take a reading made at ``now`` seconds of a monotonic clock; return the growth since the one before.
 
         Returns:
             None where no series was in the reading before, or no time has passed.
@@ -166,7 +166,7 @@ class NvidiaAccelerators:
         return devices
 
     def read(self, now: float) -> dict[str, dict[str, Any]]:
-        """Measures of each device at ``at`` seconds of the monotonic clock.
+        """Measures of each device at ``now`` seconds of the monotonic clock.
 
         Faults are the critical errors (Xid) that the driver announced since the reading before, or, where it announces
         none, the memory errors that could not be corrected.
@@ -367,7 +367,7 @@ class Processor:
         )
 
     def read(self, now: float) -> dict[str, Any]:
-        """Measures of the device at ``at`` seconds of the monotonic clock.
+        """Measures of the device at ``now`` seconds of the monotonic clock.
 
         Utilisation is the share of processor time that was neither idle nor waiting for input and output since the
         reading before; time that a hypervisor gave to others counts as used, for nobody here can have it. Power is the

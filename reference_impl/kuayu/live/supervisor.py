@@ -289,7 +289,7 @@ class Strike:
     """A fault that has been brought about.
 
     Attributes:
-        at: When, in seconds of the steady clock.
+        injected_at: When, in seconds of the steady clock.
 
     Args:
         supervisor: Processes.

@@ -420,7 +420,7 @@ class _TenantPasses:
         not_before: Before when none is made.
         failures: Passes in a row that have failed.
         budgets_at: When jobs that are held are looked at again.
-        told: What was kept of the last decisions of waiting jobs: words without numbers, and when.
+        last_reports: What was kept of the last decisions of waiting jobs: words without numbers, and when.
         passes: How many were made.
         task: The pass that is under way.
     """

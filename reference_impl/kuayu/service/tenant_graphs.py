@@ -79,7 +79,7 @@ class PublishedGraph:
     Args:
         epoch: Epoch of its revisions.
         log: Where changes are kept.
-        told: Is called with each change, in order, under a lock.
+        listener: Is called with each change, in order, under a lock.
     """
 
     def __init__(self, epoch: str, log: ChangeLog, listener: Callable[[Change], None]) -> None:

@@ -251,6 +251,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="file to write the inner figures to")
     parser.add_argument("--outer", type=Path, metavar="FILE", help="look at the outer loop, and add it to this log")
     arguments = parser.parse_args()
+    if arguments.outer and arguments.data is None:
+        parser.error("--outer needs the folder of public originals: --data, or KUAYU_DATA")
     console = Console(width=170)
     tables = available(arguments.data)
     if arguments.outer:

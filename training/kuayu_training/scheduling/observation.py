@@ -66,7 +66,7 @@ def observation(features: Floats, scores: Floats) -> PolicyObservation:
     """How a job's candidates are seen.
 
     Args:
-        features: Of its candidates, (candidates, ``choosing.FEATURES``).
+        features: Of its candidates, (candidates, ``scoring.FEATURES``).
         scores: What the rule makes of them; infinite for those that cannot be taken.
     """
     order = np.argsort(scores, kind="stable")[:MAX_CANDIDATES]

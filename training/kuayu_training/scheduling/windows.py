@@ -76,11 +76,8 @@ class Figures:
 class Window:
     """A window, at its beginning.
 
-    Args:
-        its: Its scenario.
-
     Attributes:
-        scenario: The same.
+        scenario: What is played.
 
     Raises:
         TypeError: Its link variation or law is another than the suite's, so that it is not compiled.

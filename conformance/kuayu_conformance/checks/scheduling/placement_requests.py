@@ -648,7 +648,7 @@ class Stream:
     """States of a federation, one after the other.
 
     Args:
-        draft: Draws them.
+        builder: Draws them.
         scale: How large.
     """
 

@@ -48,7 +48,8 @@ HEADS: Final = 16
 INNER: Final = 4096
 SEQUENCE_LENGTH: Final = 128
 
-# A product of m × k by k × n counts 2mkn, and twice that again backward. Attention multiplies twice, LENGTH × LENGTH.
+# A product of m × k by k × n counts 2mkn, and twice that again backward. Attention multiplies twice, over SEQUENCE_LENGTH²
+# pairs.
 TRANSFORMER_WORK: Final = (
     3
     * BLOCKS
@@ -68,7 +69,10 @@ class _Transformer(nn.Module):
         self.blocks = nn.Sequential(*(_Block() for _ in range(BLOCKS)))
 
     def forward(self, x: Tensor, wanted: Tensor) -> Tensor:
-        """Mean squared distance of what the blocks make of ``x`` to ``wanted``, both (samples, LENGTH, WIDTH)."""
+        """Mean squared distance of what the blocks make of ``x`` to ``wanted``.
+
+        Both are (samples, SEQUENCE_LENGTH, TRANSFORMER_WIDTH).
+        """
         return functional.mse_loss(self.blocks(x).float(), wanted)
 
 
@@ -225,7 +229,7 @@ class _Waveform(nn.Module):
         self.split = nn.ModuleList(nn.Conv1d(CHANNELS, 2 * CHANNELS, 1) for _ in range(WAVEFORM_LAYERS))
 
     def forward(self, x: Tensor, wanted: Tensor) -> Tensor:
-        """Mean squared distance; both have the shape (samples, GROUP, MOMENTS)."""
+        """Mean squared distance; both have the shape (samples, MOMENT_NUMBERS, MOMENTS)."""
         x = self.enter(x)
         skipped = torch.zeros_like(x)
         for dilated, split in zip(self.dilated, self.split, strict=True):
@@ -342,7 +346,7 @@ class _Block(nn.Module):
         self.inner = nn.Sequential(nn.Linear(TRANSFORMER_WIDTH, INNER), nn.GELU(), nn.Linear(INNER, TRANSFORMER_WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
-        """``x`` has the shape (samples, LENGTH, WIDTH)."""
+        """``x`` has the shape (samples, SEQUENCE_LENGTH, TRANSFORMER_WIDTH)."""
         heads = (
             self.project(self.norms[0](x)).unflatten(-1, (3, HEADS, TRANSFORMER_WIDTH // HEADS)).permute(2, 0, 3, 1, 4)
         )

@@ -340,7 +340,7 @@ class Quota:
 
     Attributes:
         resources: Registered resources, allocations and jobs.
-        each: Characters of one of them, as JSON without spaces.
+        largest: Characters of one of them, as JSON without spaces.
         together: Characters of all of them, with the versions that are still held for listings.
     """
 

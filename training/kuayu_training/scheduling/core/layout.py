@@ -203,8 +203,8 @@ class Tables(NamedTuple):
 
     Attributes:
         epoch: (1,) of ``EPOCH``.
-        parameters: (36,) constants in the order of ``PARAMETERS``.
-        shipped: (36,) the same as they ship; a network's doublings are of these.
+        parameters: (35,) constants in the order of ``PARAMETERS``.
+        shipped: (35,) the same as they ship; a network's doublings are of these.
         network: Weights of the network that sets constants (``core.network``); empty where none does.
         seen: (10,) what that sees.
         penalty: (2, S + 1, periods) times as many steps as a split takes: as the rule and as the world reckon.

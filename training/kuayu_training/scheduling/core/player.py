@@ -33,7 +33,7 @@ LARGE = 8
 
 
 def constants(changed: Mapping[str, float] | None = None) -> Floats:
-    """The constants of the rule in the order of ``PARAMETERS``, (36,), some of them others than those that ship.
+    """The constants of the rule in the order of ``PARAMETERS``, (35,), some of them others than those that ship.
 
     Raises:
         ValueError: There is no constant of a name.
@@ -48,7 +48,7 @@ class CompiledRule:
     """The reference's rule, compiled; the same orders as ``kuayu.bench.reference.ReferencePolicy`` gives.
 
     Args:
-        parameters: Constants, (36,), as :func:`constants` makes them; those that ship unless they are given.
+        parameters: Constants, (35,), as :func:`constants` makes them; those that ship unless they are given.
         network: Weights of a network that sets constants, as ``core.network.flat`` makes them.
 
     Attributes:
@@ -119,7 +119,7 @@ class CompiledRule:
 
 
 def tables_of(world: Holder, parameters: Floats, network: Floats | None = None) -> Tables:
-    """Tables for a world at its beginning, with constants, (36,), and with the weights of a network that sets them."""
+    """Tables for a world at its beginning, with constants, (35,), and with the weights of a network that sets them."""
     state = world.state
     jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
     profiles = state.indices.shape[1]
