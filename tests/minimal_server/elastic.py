@@ -82,8 +82,7 @@ class Elastic(Accounts):
         if promised or any(self.needs(waiting, need) for need in NOT_PLACED_BY):
             return
         for job in jobs:
-            above = job.body.get("priority", 0) > waiting.body.get("priority", 0)
-            if above or not self.can_be_resized(job, moment) or self.seconds_left(job) < 2 * seconds:
+            if self.outranks(job, waiting) or not self.can_be_resized(job, moment) or self.seconds_left(job) < 2 * seconds:
                 continue
             lacking = waiting.body["devices"]["minimum"] - self.free_beside(tenant, waiting, job)
             size = self.shrunk_size(job, lacking)
@@ -91,6 +90,10 @@ class Elastic(Accounts):
                 told = {"devices": size, "before": self.devices_of(job), "beneficiary": waiting.name}
                 self.resize(tenant, job, told, f"shrunk to {size} to make room for {waiting.name}", moment)
                 return
+
+    def outranks(self, job: Job, waiting: Job) -> bool:
+        """Whether a job is of higher priority than one that waits."""
+        return bool(job.body.get("priority", 0) > waiting.body.get("priority", 0))
 
     def shrunk_size(self, job: Job, lacking: int) -> int:
         """Devices of a job that gives up so many; nought where it cannot."""

@@ -126,6 +126,15 @@ class StopsInVain(MinimalServer):
         return super().shrunk_size(job, lacking) or int(job.body["devices"]["minimum"])
 
 
+@breaks("JOB-016")
+class ShrinksForWhoeverWaits(MinimalServer):
+    """A job gives up devices also for one of lower priority."""
+
+    @override
+    def outranks(self, job: Job, waiting: Job) -> bool:
+        return False
+
+
 @breaks("JOB-017", "JOB-029")
 class ResizesAreNotTold(MinimalServer):
     """The record of a job that is resized tells what that of one that was lost does."""

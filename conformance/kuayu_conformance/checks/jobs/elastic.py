@@ -41,6 +41,7 @@ class Scenario:
         wanted: Devices that the job that waits asks for; none where none does.
         size: Devices on which the job is to go on; none where it is to go on as it is.
         again: The same as ``more`` and ``wanted``, once it runs with that size.
+        priority: Of the job that may be resized; that of the one that waits is zero.
     """
 
     label: str
@@ -50,6 +51,7 @@ class Scenario:
     wanted: int = 0
     size: int = 0
     again: int = 0
+    priority: int = 0
 
 
 SCENARIOS = (
@@ -57,6 +59,7 @@ SCENARIOS = (
     Scenario("most", {"minimum": 1, "maximum": 3}, first=2, more=4, size=3),
     Scenario("room", {"minimum": 1, "maximum": 4}, first=4, wanted=2, size=2, again=1),
     Scenario("least", {"minimum": 3, "maximum": 4}, first=4, wanted=2),
+    Scenario("above", {"minimum": 1, "maximum": 4}, first=4, wanted=2, priority=1),
 )
 """All scenarios; those in which the job grows come first."""
 
@@ -111,9 +114,9 @@ def observe(episode: Episode) -> tuple[ResizeOutcome, ...]:
 def _play(episode: Episode, scenario: Scenario) -> ResizeOutcome:
     stage = Stage(episode, f"elastic-{scenario.label}")
     stage.open("a", devices=scenario.first)
-    job = stage.submit(
-        "long", devices=dict(scenario.devices), duration=HOURS, checkpoint=f"file:///checkpoints/{scenario.label}"
-    )
+    members = {"priority": scenario.priority} if scenario.priority else {}
+    checkpoint = f"file:///checkpoints/{scenario.label}"
+    job = stage.submit("long", devices=dict(scenario.devices), duration=HOURS, checkpoint=checkpoint, **members)
     stage.started(job, 1)
     stage.report("a", job, 1, "running")
     changed = len(stage.moments)
@@ -187,7 +190,8 @@ def _size(o: ResizeOutcome) -> Iterator[Finding]:
         yield holds("JOB-016", started == 1, f"{scenario.label}: the job that waits is started", started, o.last)
     else:
         stops = o.stops(1)
-        expected = f"{scenario.label}: a job whose least leaves too few devices is not stopped for one that waits"
+        who = "of higher priority" if scenario.priority else "whose least leaves too few devices"
+        expected = f"{scenario.label}: a job {who} is not stopped for one that waits"
         yield holds("JOB-016", bool(sizes) and not stops, expected, f"{len(stops)} stops", o.last)
 
 
