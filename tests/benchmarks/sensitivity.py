@@ -4,8 +4,8 @@
 ``docs/results/scheduling/sensitivity.json``, which the page of results draws.
 
 1. What is moved is what a full run moves (``checks.scheduling.cells.FULL.curves``), in finer steps and in more windows.
-   Every curve runs through the reference cell itself, whose jobs are fitted to ITP. Windows have the same numbers at all
-   points, so that points differ in nothing but what is moved.
+   Every curve runs through the reference cell itself, whose jobs are fitted to ITP. Windows have the same numbers at
+   all points, so that points differ in nothing but what is moved.
 2. Windows drain until their cohort has ended, as for SCH-003. *Gain* is one less the mean period over that of B1, of
    all jobs that train and of the large ones; *money* is for bandwidth, for a million device seconds that were done.
    Bounds are two-sided at 95 %, by the jackknife over windows, since a gain is a ratio of sums (R. G. Miller, "The

@@ -7,9 +7,10 @@ writes ``build/speed.json``, anew after every figure, and prints a table. One pr
 its own processor time, the best of some rounds, since what else the machine does takes cache and clock from it even so.
 The machine's load beside it is written down. What is compiled has been loaded before anything is measured.
 
-1. ``decisions``: a day in the judge's reference cell (``checks.scheduling.cells.FULL``) under the compiled rule, at 0.8 and at twice
-   the capacity. An internal decision is one job that the rule looks at: all its candidates are found and scored, and
-   it starts, waits with or without a reservation, or has others make room. Time in which the world goes on is counted.
+1. ``decisions``: a day in the judge's reference cell (``checks.scheduling.cells.FULL``) under the compiled rule, at 0.8
+   and at twice the capacity. An internal decision is one job that the rule looks at: all its candidates are found and
+   scored, and it starts, waits with or without a reservation, or has others make room. Time in which the world goes on
+   is counted.
 2. ``asked``: questions that ``VectorSchedulingEnv`` asks in 32 worlds side by side, the rule's first candidate being
    answered; scenarios are prepared beforehand. ``reference``: the same asked one by one by ``SchedulingEnv``, which
    decides by the reference itself.

@@ -82,7 +82,11 @@ class Elastic(Accounts):
         if promised or any(self.needs(waiting, need) for need in NOT_PLACED_BY):
             return
         for job in jobs:
-            if self.outranks(job, waiting) or not self.can_be_resized(job, moment) or self.seconds_left(job) < 2 * seconds:
+            if (
+                self.outranks(job, waiting)
+                or not self.can_be_resized(job, moment)
+                or self.seconds_left(job) < 2 * seconds
+            ):
                 continue
             lacking = waiting.body["devices"]["minimum"] - self.free_beside(tenant, waiting, job)
             size = self.shrunk_size(job, lacking)

@@ -4,6 +4,7 @@
    ``kuayu conformance verify`` comes to the same report.
 2. For a requirement that run decides which measured most (full before quick before smoke), and of these the last. A
    requirement that a run was not asked for, that does not apply, or whose check it had not ended, is not decided by it.
+   One in which it could not be tested measured nothing of it, and decides only where none could test it.
    Where the method of a requirement was revised after the run had ended, its verdict is shown as one by an earlier
    method, stands behind any by the present one, and is not judged again.
 3. From that follow ``docs/results/results.json``, the lines of results in README, the badge, the page of results, and
@@ -113,9 +114,20 @@ class Run:
         data = ["--data DIR"] if report.data else []
         return " ".join(["kuayu check", f"--level {report.run_level}", again, *data, *asked])
 
-    def rank(self, requirement: str = "") -> tuple[bool, int, Any]:
-        """Whether it judged a requirement by the present method, how much it measured, how late: the most decides."""
-        return requirement not in self.outdated, LEVELS.index(self.report.run_level), self.report.finished_at
+    def rank(self, requirement: str = "") -> tuple[bool, bool, int, Any]:
+        """Whether it judged a requirement by the present method, could test it, how much it measured, how late."""
+        return (
+            requirement not in self.outdated,
+            requirement not in self.untested,
+            LEVELS.index(self.report.run_level),
+            self.report.finished_at,
+        )
+
+    @property
+    def untested(self) -> frozenset[str]:
+        """Requirements that it could not test."""
+        results = self.report.results
+        return frozenset(result.requirement for result in results if result.verdict == Verdict.not_testable)
 
     @property
     def outdated(self) -> frozenset[str]:

@@ -114,7 +114,7 @@ def observe(episode: Episode) -> tuple[ResizeOutcome, ...]:
 def _play(episode: Episode, scenario: Scenario) -> ResizeOutcome:
     stage = Stage(episode, f"elastic-{scenario.label}")
     stage.open("a", devices=scenario.first)
-    members = {"priority": scenario.priority} if scenario.priority else {}
+    members: dict[str, Any] = {"priority": scenario.priority} if scenario.priority else {}
     checkpoint = f"file:///checkpoints/{scenario.label}"
     job = stage.submit("long", devices=dict(scenario.devices), duration=HOURS, checkpoint=checkpoint, **members)
     stage.started(job, 1)

@@ -48,8 +48,8 @@ HEADS: Final = 16
 INNER: Final = 4096
 SEQUENCE_LENGTH: Final = 128
 
-# A product of m × k by k × n counts 2mkn, and twice that again backward. Attention multiplies twice, over SEQUENCE_LENGTH²
-# pairs.
+# A product of m × k by k × n counts 2mkn, and twice that again backward. Attention multiplies twice, over
+# SEQUENCE_LENGTH² pairs.
 TRANSFORMER_WORK: Final = (
     3
     * BLOCKS

@@ -2,8 +2,8 @@
 
 - ``find_running`` is ``ChangeableJobs``, ``change`` its method;
 - ``find_options`` is ``Preemption._options`` of one pool;
-- ``better``, ``victims``, ``choose``, ``keep_beyond`` and ``make`` are ``better``, ``victims``, ``_chosen``, ``_trimmed``
-  and ``_make`` of ``Preemption``;
+- ``better``, ``victims``, ``choose``, ``keep_beyond`` and ``make`` are ``better``, ``victims``, ``_chosen``,
+  ``_trimmed`` and ``_make`` of ``Preemption``;
 - ``migrations`` with ``gain_of`` are ``migrations`` with ``_gains``, and ``scale_downs`` is the function of this name.
 
 Options of a pool are found when somebody first wants its devices, by what was free when options were first looked for.
