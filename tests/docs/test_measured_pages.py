@@ -1,5 +1,6 @@
 """The pages of what was measured say what their committed figures say, in both languages."""
 
+import csv
 import json
 import re
 import sys
@@ -112,6 +113,22 @@ def test_every_source_and_horizon_of_the_traces_is_shown_with_its_skill(site: Pa
         assert per_cent(skill["median"], sign="+") in page
         assert f"{100 * skill['low']:+.1f}\u202f…\u202f{100 * skill['high']:+.1f}" in page
         assert per_cent(row["wape"]["median"]) in page
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_both_loops_of_forecasts_stand_there_with_command_and_date(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "results-forecast.html").text
+    log = (ROOT / "docs/results/forecast/outer-loop.tsv").read_text("utf-8").splitlines()
+    looks = list(csv.DictReader(log, delimiter="\t"))
+    inner = figures("forecast/inner-loop.json")
+    assert looks[-1]["date"] in page
+    assert all(command in page for command in (looks[-1]["command"], inner["command"]))
+    assert {row["choice"] for row in looks} | {row["choice"] for row in inner["figures"]} <= inner["losses"].keys()
+    assert all(f"{loss:.4f}" in page for loss in inner["losses"].values())
+    for row in [row for row in looks if row["command"] == looks[-1]["command"]]:
+        assert per_cent(float(row["skill"]), sign="+") in page
+        assert f"{100 * float(row['low']):+.1f}\u202f…\u202f{100 * float(row['high']):+.1f}" in page
+    assert all(per_cent(row["skill"], sign="+") in page for row in inner["figures"])
 
 
 def test_what_is_said_plainly_of_the_traces_is_so() -> None:

@@ -1,5 +1,6 @@
 """How well forecasts and phases of training did on what was measured: committed runs of their commands."""
 
+import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         traces=list(_traces(say, traces)),
         plainly=_plainly(say, traces) if traces else {},
         speed=list(figures(language, speed)) if speed else [],
+        loops=_loops(say, folder),
         curves=[_curve(say, each, folder / f"phases-{each['model']}.svg") for each in curves],
     )
     yield Made("results-forecast.md", page(block, *sections(language, root, "FCT")))
@@ -55,6 +57,43 @@ def _traces(say: Figures, rows: Sequence[Figures]) -> Iterator[tuple[int, Sequen
             most = max(row["origins"] for row in its)
             sources.append((plain(say["sources"].get(source, source)), [_trace(say, row, most) for row in its]))
         yield minutes, sources
+
+
+def _loops(say: Figures, folder: Path) -> Figures:
+    """What was chosen by nested validation: the last look at the outer loop, beside the inner one of the same seed."""
+    log, file = folder / "outer-loop.tsv", folder / "inner-loop.json"
+    looks = list(csv.DictReader(log.read_text("utf-8").splitlines(), delimiter="\t")) if log.is_file() else []
+    if not looks or not file.is_file():
+        return {}
+    inner = json.loads(file.read_text("utf-8"))
+    best = {(row["source"], row["knowledge"], row["minutes"]): row for row in inner["figures"]}
+    last = [row for row in looks if (row["date"], row["command"]) == (looks[-1]["date"], looks[-1]["command"])]
+    rows = []
+    for row in last:
+        within = best[row["source"], row["knowledge"], int(row["minutes"])]
+        skill, low, high = (float(row[name]) for name in ("skill", "low", "high"))
+        rows.append(
+            (
+                plain(say["sources"].get(row["source"], row["source"]).partition(say["colon"])[0]),
+                plain(say["knowledge"][row["knowledge"]]),
+                plain(say["ahead"].format(row["minutes"])),
+                f"**{percent(skill, 1, '+')}** ({_range({'low': low, 'high': high})})",
+                percent(float(row["coverage"]), 1),
+                percent(within["skill"], 1, "+"),
+                percent(within["coverage"], 1),
+            )
+        )
+    return {
+        "rows": rows,
+        "date": last[0]["date"],
+        "outer": last[0]["command"],
+        "inner": inner["command"],
+        "choices": [(plain(name), f"{value:.4f}") for name, value in inner["losses"].items()],
+        "picked": {
+            plain(say["sources"].get(row["source"], row["source"]).partition(say["colon"])[0]): plain(row["choice"])
+            for row in last
+        },
+    }
 
 
 def _plainly(say: Figures, rows: Sequence[Figures]) -> Figures:

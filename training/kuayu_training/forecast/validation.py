@@ -6,7 +6,7 @@
 2. Constants and forms (CHOICES) are chosen in the inner loop, by the least pinball loss over all other sources and all
    that may be told of jobs, in units of the mean error of the last value.
 3. ``--outer`` shows the outer loop too. It is looked at once per release, and each look adds its figures, with date and
-   command, to the committed log ``docs/results/forecast/outer-loop.tsv``.
+   command, to the committed log ``docs/results/forecast/outer-loop.tsv``. ``--json`` writes down the inner loop.
 
 Both halves of these traces are known to the developers, and the network of histories was fitted to their first halves:
 the outer loop says how a choice carries over to another cluster, and not how the whole does on data that nobody saw.
@@ -234,6 +234,16 @@ def log(rows: Sequence[Figure], picked: Mapping[str, int], file: Path, command: 
                 text.write("\t".join([f"{datetime.now(UTC):%Y-%m-%d}", command, str(seed), *cells]) + "\n")
 
 
+def _inner(rows: Sequence[Figure], picked: Mapping[str, int], command: str) -> dict[str, object]:
+    """What the inner loop showed: the mean loss of each choice, and figures of the one that is best over all."""
+    losses = {
+        _name(CHOICES[number]): float(np.mean([one.pinball for one in rows if one.choice == number]))
+        for number in sorted({one.choice for one in rows})
+    }
+    best = [asdict(one) | {"choice": _name(CHOICES[one.choice])} for one in rows if picked[one.source] == one.choice]
+    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "command": command, "losses": losses, "figures": best}
+
+
 def _cached(data: Path, source: Source, given: argparse.Namespace) -> list[Figure]:
     """Figures of a source, from the folder where they are there."""
     parts = (source.name, given.seed, given.origins, *given.choices)
@@ -260,6 +270,7 @@ def main() -> int:
     parser.add_argument("--kept", type=Path, help="folder for figures of each source, which are then not made again")
     parser.add_argument("--processes", type=int, default=1, help="so many at once")
     parser.add_argument("--seed", type=int, default=SEED, help="of instants and of what is known of durations")
+    parser.add_argument("--json", type=Path, help="file to write the inner figures to")
     parser.add_argument("--outer", action="store_true", help="look at the outer loop too, and log it")
     given = parser.parse_args()
     if given.origins < MIN_ORIGINS:
@@ -276,13 +287,13 @@ def main() -> int:
     console.print(figure_table(rows, picked, "Inner figures: what is best over all sources, on each"))
     if CHOICES[picked[given.sources[0]]] != SHIPPED:
         console.print(f"best over all: {_name(CHOICES[picked[given.sources[0]]])}; shipped: {_name(SHIPPED)}")
+    command = f"validation --sources {' '.join(given.sources)} --seed {given.seed} --origins {given.origins}"
+    if given.json:
+        given.json.write_text(json.dumps(_inner(rows, picked, command), indent=1) + "\n", "utf-8")
     if given.outer:
         picked = {name: chosen(rows, name) for name in given.sources}
         console.print(figure_table(rows, picked, "Outer figures: what was chosen without the source, on it"))
-        command = (
-            f"validation --sources {' '.join(given.sources)} --seed {given.seed} --origins {given.origins} --outer"
-        )
-        log(rows, picked, LOG, command, given.seed)
+        log(rows, picked, LOG, f"{command} --outer", given.seed)
     return 0
 
 
