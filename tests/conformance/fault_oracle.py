@@ -34,6 +34,7 @@ class Oracle:
         lag: Seconds from there until its actions can be fetched; before that where it is negative.
         refuses: Whether a request is refused.
         slow: Seconds that a batch takes more.
+        settling: Seconds that the result of an action takes more.
         ends: Seconds of the world in which a stream ends.
         posted: Bodies by path.
         results: Actions that were answered.
@@ -45,6 +46,7 @@ class Oracle:
     lag: float = -0.05
     refuses: Callable[[Request], bool] = lambda _: False
     slow: float = 0.0
+    settling: float = 0.0
     ends: tuple[float, ...] = ()
     clock: float = 1_700_000_000.0
     begin: float = float("inf")
@@ -69,6 +71,7 @@ class Oracle:
             self.asked += 1
             body = {"items": self._open(request.path.partition("=")[2])}
         elif request.path == "/v1/action-results":
+            self.clock += self.settling
             self.results.append(json.loads(request.body)["action"])
             body = json.loads(FAULT.read_bytes())
         elif request.method == "PUT":

@@ -63,6 +63,15 @@ def test_each_action_is_answered_once(whole: tuple[DetectionRun, Oracle]) -> Non
     assert len(oracle.results) == len(set(oracle.results)) == len(due) == len(o.responses)
 
 
+def test_beats_do_not_wait_for_the_results_of_actions_that_come_together() -> None:
+    """A rack that dies has as many nodes fenced at once; beats that come late would look like nodes that are silent."""
+    episode, oracle = played(SMALL, settling=0.05)
+    o = observe(episode)
+    assert o.clock.waited == 0.0
+    assert figure(o, RESPONDED).estimate <= 2.3
+    assert len(oracle.results) == len(set(oracle.results)) == len(o.responses)
+
+
 def test_an_action_that_comes_later_than_its_fault_is_asked_for_again() -> None:
     episode, oracle = played(SMALL, delay=1.0, lag=0.75)
     o = observe(episode)

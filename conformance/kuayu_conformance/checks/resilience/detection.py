@@ -9,7 +9,7 @@ actions of the domain at once and answers them as carried out. Everything is tim
 3. Figures of RES-001 and RES-002 from an account, with the parts, tables and pictures that stand beside them.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,6 +112,9 @@ class _PendingActions:
 class Player:
     """Sends what is due, never before its time; where the suite falls behind, the world's clock waits for it.
 
+    What it owes to others waits for what is due: the result of an action is sent when no beat has to be. A rack that
+    dies leads to dozens of actions, and beats that waited for all these would look like nodes that are silent.
+
     Attributes:
         streams: Of faults; more than one where a stream ended and was resumed.
         refused: Batches that were not taken whole.
@@ -130,7 +133,8 @@ class Player:
     unanswered: list[Answer] = field(default_factory=list)
     _awaited: dict[str, _PendingActions] = field(default_factory=dict)
     _came: list[_FetchedAction] = field(default_factory=list)
-    _answered: set[str] = field(default_factory=set)
+    _seen: set[str] = field(default_factory=set)
+    _owed: deque[str] = field(default_factory=deque)
     _asked_at: dict[str, float] = field(default_factory=dict)
     _now: float = 0.0
 
@@ -150,6 +154,8 @@ class Player:
             if self.batches >= GIVEN_UP and len(self.refused) == self.batches:
                 return
         self._until(self.world.scale.total)
+        while self._owed:
+            self._answer()
 
     def _until(self, due: float) -> None:
         """Follow faults until a second of the world has come."""
@@ -158,8 +164,11 @@ class Player:
             ahead = self.clock.at(due) - self._now
             if ahead <= 0:
                 break
-            wait = min(ahead, AGAIN) if self._awaited else ahead
+            wait = 0.0 if self._owed else min(ahead, AGAIN) if self._awaited else ahead
             self._heed(self.streams[-1].take(wait))
+            if self._owed:
+                self._answer()
+                continue
             if self.streams[-1].taken[-1].ended:
                 self.episode.sleep(wait)  # nothing can come, so that the stream does not wait
         self._heed(self.streams[-1].take(0.0, at_least=0))
@@ -211,7 +220,7 @@ class Player:
         }
 
     def _fetch(self, domain: str) -> None:
-        """Ask for a domain's open actions, see what has come, and answer all that is open."""
+        """Ask for a domain's open actions, and see what has come; all that is open is to be answered."""
         answer = self.episode.ask("GET", f"/v1/actions?domain={domain}")
         came = answer.started + answer.seconds
         self._now = self._asked_at[domain] = self.episode.now()
@@ -219,10 +228,11 @@ class Player:
             self.unanswered.append(answer)
             return
         listed = [row for row in answer.items("items") if isinstance(row, dict) and isinstance(row.get("id"), str)]
-        new = [entry for entry in listed if entry["id"] not in self._answered]
+        new = [entry for entry in listed if entry["id"] not in self._seen]
+        self._owed += dict.fromkeys(entry["id"] for entry in new)
+        self._seen.update(self._owed)
         self._came += [_FetchedAction(item, domain, came) for item in new if item.get("kind") in (FENCE, STOP)]
         self._match()
-        self._answer(new)
 
     def _match(self) -> None:
         """See which actions belong to which faults; one may come before the fault that it is because of is told."""
@@ -236,14 +246,12 @@ class Player:
                 if not awaited.domains:
                     del self._awaited[fault]
 
-    def _answer(self, actions: list[dict[str, Any]]) -> None:
-        """Tell that actions were carried out."""
-        for name in dict.fromkeys(action["id"] for action in actions):
-            self._answered.add(name)
-            result = {"action": name, "phase": "commit", "outcome": "committed", "at": instant(self._now)}
-            answer = self.episode.ask_patiently("POST", "/v1/action-results", result)
-            if answer.status != 200 or violation(answer):
-                self.unanswered.append(answer)
+    def _answer(self) -> None:
+        """Tell that the action which has waited longest was carried out."""
+        result = {"action": self._owed.popleft(), "phase": "commit", "outcome": "committed", "at": instant(self._now)}
+        answer = self.episode.ask_patiently("POST", "/v1/action-results", result)
+        if answer.status != 200 or violation(answer):
+            self.unanswered.append(answer)
 
     def _deliver(self, delivery: Delivery) -> None:
         """Send what a domain's aggregator sends, in batches that the target takes."""
