@@ -305,7 +305,7 @@ def route(body: Json) -> Json:
     for demand in body["demands"]:
         whole, left = Roads(body["links"]), Roads(body["links"], routes)
         path = (left.cheapest if money else left.widest)(demand)
-        room = min(left.room(path), demand.get("bandwidth", inf)) if path else 0.0
+        room = min(left.bandwidth_left(path), demand.get("bandwidth", inf)) if path else 0.0
         late = path and whole.seconds(path) > demand.get("round_trip_time", inf)
         if not path or room <= 0.0 or late:
             unserved.append(demand["id"])

@@ -216,7 +216,7 @@ def test_paths_are_found_by_what_counts() -> None:
     assert roads.nearest(demand) == ["a", "c"]
     assert roads.widest(demand) == ["a", "b", "c"]
     assert roads.cheapest(demand) == ["a", "d", "c"]
-    assert roads.room(["a", "b", "c"]) == 4e9
+    assert roads.bandwidth_left(["a", "b", "c"]) == 4e9
     assert roads.widest({"sources": ["c"], "targets": ["a"]}) == []
     assert roads.widest({"sources": ["c"], "targets": ["a", "c"]}) == ["c"]
     routes = [{"path": ["a", "b", "c"], "bandwidth": 3e9}, {"path": ["a", "b"], "bandwidth": 2e9}]

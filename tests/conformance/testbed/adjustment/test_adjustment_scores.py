@@ -140,7 +140,7 @@ def test_progress_is_additive_and_exact_where_rates_change_within_a_cell() -> No
 def test_a_change_that_changes_nothing_costs_nothing_and_nobody_makes_more_than_the_best() -> None:
     courses = Courses(window(RISEN), running())
     again = courses.carried(EVEN, [ChangeInForce(50.0, 50.0, EVEN, 0)])
-    assert again.total == pytest.approx(courses.kept(EVEN).total)
+    assert again.total == pytest.approx(courses.with_policy(EVEN).total)
     assert courses.carried(EVEN, [ChangeInForce(52.0, 52.65, SHIFTED, 0)]).total <= courses.best().total
 
 
