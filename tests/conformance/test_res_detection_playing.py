@@ -64,7 +64,7 @@ def test_each_action_is_answered_once(whole: tuple[DetectionRun, Oracle]) -> Non
 
 
 def test_beats_do_not_wait_for_the_results_of_actions_that_come_together() -> None:
-    """A rack that dies has as many nodes fenced at once; beats that come late would look like nodes that are silent."""
+    """Beats that come late would look like nodes that are silent."""
     episode, oracle = played(SMALL, settling=0.05)
     o = observe(episode)
     assert o.clock.waited == 0.0

@@ -112,8 +112,8 @@ class _PendingActions:
 class Player:
     """Sends what is due, never before its time; where the suite falls behind, the world's clock waits for it.
 
-    What it owes to others waits for what is due: the result of an action is sent when no beat has to be. A rack that
-    dies leads to dozens of actions, and beats that waited for all these would look like nodes that are silent.
+    What it owes to others waits for what is due: the result of an action is sent when no beat has to be. Actions
+    of a domain pile up by the dozen, and beats that waited for all of them would look like nodes that are silent.
 
     Attributes:
         streams: Of faults; more than one where a stream ended and was resumed.
