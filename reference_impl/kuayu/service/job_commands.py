@@ -598,15 +598,18 @@ class KeepLoad:
             raise invalid_body(Place(f"{name!r} is no serving job", "/job"))
         if existing.standing.over:
             return Outcome(existing)
-        second = instants.to_milliseconds(self.load["observed_at"]) // 1000
+        observed, rate = instants.to_milliseconds(self.load["observed_at"]), self.load["rate"]
+        second = observed // 1000
         this = (job_load.c.tenant == self.tenant) & (job_load.c.job == name)
-        before = connection.execute(select(job_load.c.rate).where(this, job_load.c.at == second)).scalar()
+        before = connection.execute(select(job_load).where(this, job_load.c.at == second)).first()
+        last = {"last_at": observed, "last_rate": rate}
         if before is None:
-            row = {"tenant": self.tenant, "job": name, "at": second, "rate": self.load["rate"]}
+            row = {"tenant": self.tenant, "job": name, "at": second, "rate": rate, **last}
             connection.execute(insert(job_load), row)
             connection.execute(delete(job_load).where(this, job_load.c.at < second - KEPT_SECONDS))
-        elif before < self.load["rate"]:
-            connection.execute(update(job_load).where(this, job_load.c.at == second).values(rate=self.load["rate"]))
+        else:
+            values = {"rate": max(before.rate, rate), **(last if observed >= before.last_at else {})}
+            connection.execute(update(job_load).where(this, job_load.c.at == second).values(**values))
         changes = JobChanges(transaction, self.now, self.offset)
         memory = serving_memory(existing.standing)
         if "announced" in self.load and self.load["announced"] != memory["announced"]:
@@ -719,7 +722,7 @@ def serving_load(
     step = int(step_of(request["serving"]))
     this = (job_load.c.tenant == owner) & (job_load.c.job == request["id"])
     past = job_load.c.at <= now // 1000 + step  # clocks of those who tell it differ
-    newest = select(job_load.c.at, job_load.c.rate).where(this, past).order_by(job_load.c.at.desc()).limit(1)
+    newest = select(job_load.c.last_at, job_load.c.last_rate).where(this, past).order_by(job_load.c.at.desc()).limit(1)
     row = connection.execute(newest).first()
     if row is None:
         return [], None
@@ -727,4 +730,4 @@ def serving_load(
     since = job_load.c.at > now // 1000 - MAX_STEPS * step
     query = select(number.label("first"), func.max(job_load.c.rate).label("rate")).where(this, past, since)
     rows = connection.execute(query.group_by(number).order_by(number))
-    return [(float(entry.first), float(entry.rate)) for entry in rows], (float(row.at), float(row.rate))
+    return [(float(entry.first), float(entry.rate)) for entry in rows], (row.last_at / 1000, float(row.last_rate))

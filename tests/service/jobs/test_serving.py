@@ -91,6 +91,16 @@ def test_replicas_follow_the_load_and_training_gives_way_and_takes_back(start_se
     assert job(service, "long")["failures"] == 0
 
 
+def test_what_was_told_last_counts_though_more_was_told_of_the_same_second(start_service: StartService) -> None:
+    service = start_service()
+    serving(service)
+    second = datetime.now(UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+    for part, rate in (("100", 5.0), ("300", 25.0), ("900", 6.0), ("500", 12.0)):
+        told = {"job": "chat", "observed_at": f"{second}.{part}Z", "rate": rate}
+        service.client.post("/v1/job-loads", json=told).raise_for_status()
+    until(lambda: job(service, "chat"), lambda found: found.get("replicas", {}).get("load") == 6.0)
+
+
 def test_what_is_wrong_with_a_serving_job_or_its_load_is_refused(start_service: StartService) -> None:
     service = start_service()
 
