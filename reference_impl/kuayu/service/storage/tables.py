@@ -390,7 +390,7 @@ job_load = Table(
     Column("job", _Name, primary_key=True),
     Column("at", BigInteger, primary_key=True, autoincrement=False, comment="Seconds since 1970."),
     Column("rate", Double, nullable=False, comment="Requests a second, the most that were told of that second."),
-    Column("last_at", BigInteger, nullable=False, server_default="0", comment="When load of that second was seen last."),
+    Column("last_at", BigInteger, nullable=False, server_default="0", comment="When that second was told of last."),
     Column("last_rate", Double, nullable=False, server_default="0", comment="Requests a second, as they were then."),
     comment="Load of serving jobs, as it was told.",
     sqlite_with_rowid=False,
