@@ -1,6 +1,6 @@
 """How soon and how surely node states are recognised: message passing beside rules and the same features alone.
 
-    python tests/benchmarks/recognition.py [--world own|judge] [--scale 5x200 64x10000] [--seeds N ...] [--json FILE]
+    python tests/benchmarks/recognition.py [--world own|judge] [--scale 5x200 64x10000] [--warm-up S] [--seeds N ...] [--json FILE]
 
 One sample a second for each node; no HTTP. ``own`` is the held-out region of the training generator, ``judge`` the
 suite's world. Recognisers are asked at the end of each second, so that no delay is shorter than the rest of a second.
@@ -25,7 +25,7 @@ from recognition_worlds import JudgesWorld, OwnWorld, Second
 
 from kuayu.perception.recognition import STATES, PlainRecogniser, Recogniser, RuleRecogniser
 
-SCALES = {"5x200": (5, 1000), "64x10000": (64, 10_000)}
+SCALES = {"5x200": (5, 1000), "5x400": (5, 2000), "64x10000": (64, 10_000)}
 WARM_UP, SETTLED, LEFT_OUT, ENOUGH = 60, 5, 10, 10
 LONG = ("shown by cause", "delay by cause", "calibration")
 """What is printed and not written."""
@@ -190,10 +190,10 @@ def brought_together(scale: str, asked: argparse.Namespace) -> dict[str, Any]:
     times: dict[str, list[float]] = {}
     kind = OwnWorld if asked.world == "own" else JudgesWorld
     for seed in asked.seeds:
-        world = kind(seed, domains, nodes, WARM_UP, asked.seconds)
+        world = kind(seed, domains, nodes, asked.warm_up, asked.seconds)
         played = play(world)
         for name in played["shown"]:
-            parts.setdefault(name, []).append(measured(played, name, WARM_UP, world.causes))
+            parts.setdefault(name, []).append(measured(played, name, asked.warm_up, world.causes))
             times.setdefault(name, []).extend(played["times"][name])
     found = {name: summary(each, times[name]) for name, each in parts.items()}
     resident = psutil.Process().memory_info().rss
@@ -210,6 +210,7 @@ def main() -> None:
     parser.add_argument("--world", choices=("own", "judge"), default="own")
     parser.add_argument("--scale", choices=SCALES, nargs="+", default=["5x200"])
     parser.add_argument("--seconds", type=int, default=240)
+    parser.add_argument("--warm-up", type=int, default=WARM_UP, help="seconds before, in which nothing is judged (suite: 20)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--json", type=Path, help="write the figures there, but for what is shown by cause")
     asked = parser.parse_args()

@@ -157,7 +157,8 @@ class JudgesWorld:
         """Newest values of the nodes, put together from their devices where they do not state their own."""
         nodes = len(self._bodies)
         alive = now - observed < ALIVE
-        near = now - observed <= 3 * np.nan_to_num(gap, nan=60.0) + 1
+        # a device lies behind its node, not behind the clock on the wall: that of its host may be wrong
+        near = self._newest(observed)[self._node_of] - observed <= 3 * np.nan_to_num(gap, nan=60.0) + 1
         of, parts = self._node_of[nodes:], np.where(alive[nodes:, None] & near[nodes:, None], values[nodes:], np.nan)
         known = ~np.isnan(parts)
         count = np.zeros((nodes, len(SIGNALS)))

@@ -17,7 +17,7 @@ gauge in whole percent, a page that is made every half minute). So that nothing 
 - The allocatable share falls when accelerators are given out, and tells of missing ones only where it does not.
 - A hang that was told lasts until work goes on or the memory is given back, also when its family no longer waits.
 - Faults that come again and again degrade until none has come for four of their usual gaps. Those that began while a
-  node was at rest with its memory given back are no hang, whatever its family does.
+  node was at rest, no memory being known to be held, are no hang, whatever its family does.
 - A lone node whose work was even and of which utilisation, pipes, power or reading fall together and stay so is slower,
   whatever a classifier says; a server, whose load falls, is not.
 - A server that is utilised more, at one value, while nobody is answered any more hangs.
@@ -155,6 +155,7 @@ class NodeView:
         powered: Whether its power has risen to one at which it works, whatever else is shown, (nodes,).
         quiet: Seconds for which each node, and all of its family, have shown that nothing is done, (nodes,).
         even: Whether its work was even before it began to deviate from its usual, (nodes,).
+        steady: Whether it was not even half as uneven as a server's, (nodes,).
         uneven: Whether the work of most of its family is uneven, (nodes,).
         slowed: Seconds for which all its signals of work have stood below their usual, (nodes,).
         sends_more: By how much more it sends over what it receives than it did, difference of logarithms, (nodes,).
@@ -170,6 +171,7 @@ class NodeView:
     powered: Flags
     quiet: Floats
     even: Flags
+    steady: Flags
     uneven: Flags
     slowed: Floats
     sends_more: Floats
@@ -217,6 +219,7 @@ class Observer:
             powered=tracker.powered,
             quiet=np.where(families.share > 0, of_family, tracker.quiet),
             even=even,
+            steady=tracker.steady,
             uneven=uneven,
             slowed=tracker.slowed,
             sends_more=tracker.sends_more,
@@ -260,7 +263,8 @@ class Evidence:
         together = even & ((usual < SLOWER).sum(axis=0) >= few)
         at_rest |= (self.named("has utilisation") == 0) & (usual.min(axis=0) < STOPPED)
         still = self.named("utilisation stands still") > STANDS_STILL
-        unanswered = self.utilised & ~family & ~even & still & (self.named("usual of flow") < UNANSWERED)
+        serves = ~family & ~observation.steady
+        unanswered = self.utilised & serves & still & (self.named("usual of flow") < UNANSWERED)
         self.contradictions: Flags = np.stack([
             ~at_rest & ((efficiency < SLOWER) | together),
             (utilisation > IDLE_UTILISATION) & (efficiency < STOPPED),
@@ -296,7 +300,7 @@ class Evidence:
         self.goes_on: Flags = self.utilised & known & (efficiency > STOPPED) & ~serves_nothing
         self.stuck: Flags = alone & ((self.spins & (in_pipes < NOTHING_DONE)) | serves_nothing)
         self.recur: Flags = self.faults & ~observation.faults_over
-        self.only_faults: Flags = self.empty & observation.faults_at_rest
+        self.only_faults: Flags = ~holds & ~self.utilised & observation.faults_at_rest
         self.slowed: Flags = ~family & even & self.utilised & ~self.spins & (observation.slowed >= SLOWED_FOR)
         slowed_flow = self.named("family's usual of flow") < SLOWED
         self.resends: Flags = sends_again & self.utilised & slowed_flow

@@ -52,21 +52,24 @@ RESTLESS_TIME = 120.0
 """Seconds over which deviations of the utilisation from its usual are averaged, or of the pipe's activity or of power
 where that is not known: a server's are always large."""
 
-UNEVEN = 0.2
-"""Mean of these deviations above which the work of a node is as uneven as a server's."""
+UNEVEN, MAX_DEVIATION = 0.2, 0.4
+"""Mean of these deviations above which the work of a node is as uneven as a server's, and the most that one of them
+counts there: a checkpoint or an evaluation among its first samples makes no server of a job."""
 
-SETTLED, RISE = 20, 0.0015
-"""Samples at work after which the unevenness that is usual is known, and how much of it a second can add from then on:
-a node that is slowed deviates from its usual all the while, and is not uneven for that until two minutes are over."""
+SETTLED, DIP = 20, 0.5
+"""Samples at work after which it is known what is usual: until then a baseline is a plain mean, in which what lies
+further below it counts as this difference of logarithms, since jobs pause for a second and work no better than they
+can."""
+
+RISE = 0.0015
+"""How much a second can add to the unevenness from then on: a node that is slowed deviates from its usual all the
+while, and is not uneven for that until two minutes are over."""
 
 SHORT_TIME, MEDIUM_TIME = 2.0, 15.0
 """Seconds of the two averages that tell sudden changes."""
 
 FORGET_TIME = 3600.0
 """Seconds within which the lowest and the highest power are forgotten."""
-
-MEAN_SAMPLES = 10
-"""Samples at work after which a baseline is no longer a plain mean."""
 
 LEVELS = ("utilisation", "pipe", "memory pipe", "dynamic power", "memory", "flow", "storage")
 CHANNEL_NAMES = ("utilisation", "pipe", "memory pipe", "power", "flow", "storage")
@@ -121,7 +124,8 @@ CONTEXT = 2e8
 open context alone takes some (758 MB on an H100, ``tests/perception/recordings``)."""
 
 GIVEN_OUT_WITHIN = 3.0
-"""Seconds over which the allocatable share before a job is averaged: a process is listed before its memory is."""
+"""Seconds over which the allocatable share and the memory in use before a job are averaged: a process is listed before
+its memory is."""
 
 UNUSED = 2 * GIVEN_OUT_WITHIN
 """Seconds for which accelerators must have been out of use before a job that begins tells whether their share falls
@@ -141,8 +145,8 @@ power is drawn at rest, too."""
 MIN_LOWER_SIGNALS = 3
 """Signals that have to be lower together."""
 
-KNOWN, MAX_SLOWED_SECONDS = 60, 8.0
-"""Samples at work after which slowness by itself is told, and seconds beyond which it is not counted."""
+MAX_SLOWED_SECONDS = 8.0
+"""Seconds of slowness beyond which it is not counted."""
 
 RATIO_TIME = 60.0
 """Seconds over which what is sent over what is received is averaged, to tell when it changes."""
@@ -194,6 +198,7 @@ class Baselines:
     share_idle: Annotated[Floats, Column(np.nan)]
     noise: Annotated[Floats, Column(0.05, np.float32, 2)]
     restless: Annotated[Floats, Column(0.1, np.float32)]
+    deviates: Annotated[Floats, Column(0.1, np.float32)]
     uneven: Annotated[Floats, Column(0.1, np.float32)]
 
 
@@ -235,24 +240,27 @@ def learn_usual(baselines: Baselines, logs: Floats, memory: Floats, step: Floats
     )
     seconds[STEADY] = np.where(difference[STEADY] > FAR_ABOVE, np.float32(FAR_TIME), seconds[STEADY])
     weight = step / (step + seconds)
-    weight = np.maximum(weight, np.where(baselines.counted < MEAN_SAMPLES, 1 / np.maximum(baselines.counted, 1), 0))
+    begins = baselines.counted < SETTLED
+    weight = np.maximum(weight, np.where(begins, 1 / np.maximum(baselines.counted, 1), 0))
     known = ~np.isnan(logs)
-    begun = np.where(np.isnan(baselines.usual), logs, baselines.usual + weight * difference)
+    moved = difference.copy()
+    moved[STEADY] = np.where(begins, np.maximum(difference[STEADY], -DIP), difference[STEADY])
+    begun = np.where(np.isnan(baselines.usual), logs, baselines.usual + weight * moved)
     np.copyto(baselines.usual, begun, where=at_work & known)
     mean = step * np.maximum(baselines.counted - 1, 0.0)  # a plain one, until as much is known as is averaged over
     follow(baselines.memory, memory, step, np.minimum(mean, NEAR_TIME), at_work)
     most = np.where(memory > baselines.most_memory, np.float32(0.1), np.float32(FORGET_TIME))
     follow(baselines.most_memory, memory, step, most, fresh)
-    moved = np.abs(logs[[UTILISATION, POWER]] - baselines.short[[UTILISATION, POWER]])
-    follow(baselines.noise, np.minimum(moved, 0.3), step, 30.0, fresh)
+    jump = np.abs(logs[[UTILISATION, POWER]] - baselines.short[[UTILISATION, POWER]])
+    follow(baselines.noise, np.minimum(jump, 0.3), step, 30.0, fresh)
     of_work = np.where(np.isnan(difference[PIPE]), difference[POWER], difference[PIPE])
     of_work = np.where(np.isnan(difference[UTILISATION]), of_work, difference[UTILISATION])
     deviation = np.minimum(np.abs(of_work), 1.0)
-    follow(baselines.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
-    known = np.where(
-        baselines.counted < SETTLED, baselines.restless, np.fmin(baselines.restless, baselines.uneven + RISE * step)
-    )
-    np.copyto(baselines.uneven, known, where=at_work)
+    over = np.minimum(mean, RESTLESS_TIME)
+    follow(baselines.restless, deviation, step, over, at_work)
+    follow(baselines.deviates, np.minimum(deviation, MAX_DEVIATION), step, over, at_work)
+    settled = np.fmin(baselines.deviates, baselines.uneven + RISE * step)
+    np.copyto(baselines.uneven, np.where(begins, baselines.deviates, settled), where=at_work)
     follow(baselines.short, logs[:SIGNAL_CHANNELS], step, SHORT_TIME, fresh)
     follow(baselines.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM_TIME, fresh)
 
@@ -296,6 +304,7 @@ class _History:
     powered: Annotated[Flags, Column(0, np.bool_)]
     least_memory: Annotated[Floats, Column(np.nan)]
     share_before: Annotated[Floats, Column(np.nan)]
+    memory_before: Annotated[Floats, Column(np.nan)]
     used: Annotated[Flags, Column(0, np.bool_)]
     unused: Annotated[Floats, Column(np.inf)]
     given_out: Annotated[Flags, Column(0, np.bool_)]
@@ -336,7 +345,7 @@ class Tracker:
         dynamic = dynamic_share(baselines, power)
         logs = _logs(signals, dynamic)
         # what is drawn at rest is in it, too, and only where that is known or the work is even does it say anything
-        compares = baselines.seen_at_rest | (baselines.restless < UNEVEN)
+        compares = baselines.seen_at_rest | (baselines.uneven < UNEVEN)
         logs[PER_POWER] = np.where(compares, logs[PER_POWER], np.float32(np.nan))
         working = _works(signals, dynamic)
         above = (power - baselines.lowest) / np.maximum(baselines.highest - baselines.lowest, 1.0) > POWERED
@@ -353,7 +362,7 @@ class Tracker:
         held_memory = memory / np.maximum(most_memory, 1.0)
         _lasts(self._history.quiet, fresh, _does_nothing(signals) & ~self._history.powered, step)
         beside = logs - baselines.usual
-        same_job = ~another_job(baselines, memory) & (baselines.counted >= KNOWN)
+        same_job = ~another_job(baselines, memory) & (baselines.counted >= SETTLED)
         slowed = same_job & _lower_together(beside, signals)
         less = np.where(working, np.maximum(self._history.slowed - 2 * step, 0), np.float32(0.0))
         more = np.where(slowed, np.minimum(self._history.slowed + step, MAX_SLOWED_SECONDS), less)
@@ -421,12 +430,18 @@ class Tracker:
         return flags
 
     @property
+    def steady(self) -> Flags:
+        """Whether it was not even half as uneven as a server's."""
+        flags: Flags = self._baselines.uneven < UNEVEN / 2
+        return flags
+
+    @property
     def slowed(self) -> Floats:
         """Seconds for which all signals of work of each node have stood below their usual; breaks count twice.
 
-        Zero where work is half as uneven as a server's: a load that falls is no slowness.
+        Zero where work is not steady: a load that falls is no slowness.
         """
-        seconds: Floats = np.where(self._baselines.uneven < UNEVEN / 2, self._history.slowed, np.float32(0.0))
+        seconds: Floats = np.where(self.steady, self._history.slowed, np.float32(0.0))
         return seconds
 
     @property
@@ -463,16 +478,18 @@ class Tracker:
         """Notice nodes whose allocatable share falls when a job begins: what is given out can no longer be (STA-3).
 
         What such a share loses says nothing of accelerators that are missing. Where jobs share accelerators in time,
-        it does: there it does not fall when one begins.
+        it does: there it does not fall when one begins. No job begins where less memory is in use than before.
         """
         history = self._history
         history.least_memory = np.where(fresh, np.fmin(history.least_memory, memory), history.least_memory)
         used: Flags = working | (memory > 1.5 * history.least_memory + CONTEXT)
         before = np.where(np.isnan(history.share_before), np.float32(1.0), history.share_before)
-        history.given_out |= fresh & used & ~history.used & (history.unused >= UNUSED) & (share < before - PART)
+        begins = fresh & used & ~history.used & (history.unused >= UNUSED)
+        history.given_out |= begins & (share < before - PART) & ~(memory < (1 - PART) * history.memory_before)
         out_of_use = np.where(used, np.float32(0.0), np.where(history.used, step, history.unused + step))
         np.copyto(history.unused, out_of_use, where=fresh)
         follow(history.share_before, share, step, GIVEN_OUT_WITHIN, fresh & ~used)
+        follow(history.memory_before, memory, step, GIVEN_OUT_WITHIN, fresh & ~used)
         history.used = np.where(fresh, used, history.used)
 
     def _recur(self, faulty: Flags, elapsed: Floats) -> None:
