@@ -1,6 +1,7 @@
 """How soon and how surely node states are recognised: message passing beside rules and the same features alone.
 
-    python tests/benchmarks/recognition.py [--world own|judge] [--scale 5x200 64x10000] [--warm-up S] [--seeds N ...] [--json FILE]
+    python tests/benchmarks/recognition.py [--world own|judge] [--scale 5x200 ...] [--warm-up S] [--seeds N ...]
+        [--json FILE]
 
 One sample a second for each node; no HTTP. ``own`` is the held-out region of the training generator, ``judge`` the
 suite's world. Recognisers are asked at the end of each second, so that no delay is shorter than the rest of a second.
@@ -210,7 +211,7 @@ def main() -> None:
     parser.add_argument("--world", choices=("own", "judge"), default="own")
     parser.add_argument("--scale", choices=SCALES, nargs="+", default=["5x200"])
     parser.add_argument("--seconds", type=int, default=240)
-    parser.add_argument("--warm-up", type=int, default=WARM_UP, help="seconds before, in which nothing is judged (suite: 20)")
+    parser.add_argument("--warm-up", type=int, default=WARM_UP, help="seconds before, not judged (suite: 20)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--json", type=Path, help="write the figures there, but for what is shown by cause")
     asked = parser.parse_args()

@@ -56,6 +56,7 @@ GAP_GAIN = 0.2
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @cache
@@ -280,7 +281,8 @@ class NodeTelemetry:
             return
         rows = self._devices[touched[self._parent]]
         starts = np.append(0, np.cumsum(self._counts[nodes])[:-1])
-        values = self._living(rows, now)
+        current = self._current(nodes, rows, starts)
+        values = np.where(current[:, None], self._living(rows, now), np.nan)
         stated = np.add.reduceat((~np.isnan(values)).astype(np.float64), starts)
         total = np.add.reduceat(np.nan_to_num(values), starts)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -288,11 +290,15 @@ class NodeTelemetry:
         self._put_together[nodes, HEALTH] = np.nan
         self._observed[nodes] = np.maximum.reduceat(self._table.observed[rows], starts)
         self._arrived[nodes] = np.maximum.reduceat(self._table.arrived[rows], starts)
-        self._share[nodes] = self._reporting(nodes, rows, starts)
+        share = np.add.reduceat(current.astype(np.float64), starts) / self._counts[nodes]
+        self._share[nodes] = np.where(self._observed[nodes] > NEVER, share, np.nan)
         self._table.touched[rows] = False
 
-    def _reporting(self, nodes: Integers, rows: Integers, starts: Integers) -> Floats:
-        """Share of devices whose newest sample is about as new as the newest of their node; NaN before the first."""
+    def _current(self, nodes: Integers, rows: Integers, starts: Integers) -> Flags:
+        """Whether the newest sample of each device is about as new as the newest of its node.
+
+        One that no longer reports tells nothing of its node: what it did last would hide that the others stand still.
+        """
         gaps = self._table.gap[rows]
         with np.errstate(invalid="ignore"):
             usual = np.add.reduceat(np.nan_to_num(gaps), starts) / np.add.reduceat(
@@ -300,11 +306,10 @@ class NodeTelemetry:
             )
         usual = np.where(np.isnan(usual), FIRST_GAP, usual)
         counts = self._counts[nodes]
-        behind = np.repeat(self._observed[nodes], counts) - self._table.observed[rows]
-        known = self._table.observed[rows] > NEVER
-        current = known & (behind <= MISSED * np.repeat(usual, counts))
-        share = np.add.reduceat(current.astype(np.float64), starts) / counts
-        return np.where(self._observed[nodes] > NEVER, share, np.nan)
+        newest = np.maximum.reduceat(self._table.observed[rows], starts)
+        behind = np.repeat(newest, counts) - self._table.observed[rows]
+        flags: Flags = (self._table.observed[rows] > NEVER) & (behind <= MISSED * np.repeat(usual, counts))
+        return flags
 
 
 def _seconds(milliseconds: Integers) -> Floats:

@@ -45,6 +45,7 @@ from kuayu.perception.recognition.features import (
     OWN,
     PART,
     REST,
+    UNEVEN,
     WORKS_AT,
     WORKS_AT_PIPE,
     Tracker,
@@ -52,6 +53,10 @@ from kuayu.perception.recognition.features import (
 from kuayu.perception.recognition.groups import FEATURE_PLACE, RELATED, Groups, relate
 from kuayu.perception.recognition.silence import Listener, Silence
 from kuayu.perception.recognition.values import REASONS, WORKING, Flags, Floats, Places, Population, Telemetry
+
+EVEN_ALONE, SERVES = 0.15, UNEVEN / 2
+"""Unevenness below which the work of a node outside families is even, since no other node tells whether only its load
+falls; and from which on such a node may be a server."""
 
 MIN_UNEVEN_SHARE = 0.5
 """Share of a family whose work is uneven from which on that of the family is."""
@@ -154,9 +159,8 @@ class NodeView:
         above_rest: Whether its power stands above the lowest that was seen, (nodes,).
         powered: Whether its power has risen to one at which it works, whatever else is shown, (nodes,).
         quiet: Seconds for which each node, and all of its family, have shown that nothing is done, (nodes,).
-        even: Whether its work was even before it began to deviate from its usual, (nodes,).
-        steady: Whether it was not even half as uneven as a server's, (nodes,).
-        uneven: Whether the work of most of its family is uneven, (nodes,).
+        uneven: How uneven its work was before it began to deviate from its usual, (nodes,).
+        family_uneven: Whether the work of most of its family is uneven, (nodes,).
         slowed: Seconds for which all its signals of work have stood below their usual, (nodes,).
         sends_more: By how much more it sends over what it receives than it did, difference of logarithms, (nodes,).
         faults_at_rest: Whether its faults began while it was at rest, and it has not worked since, (nodes,).
@@ -170,9 +174,8 @@ class NodeView:
     above_rest: Flags
     powered: Flags
     quiet: Floats
-    even: Flags
-    steady: Flags
-    uneven: Flags
+    uneven: Floats
+    family_uneven: Flags
     slowed: Floats
     sends_more: Floats
     faults_at_rest: Flags
@@ -208,8 +211,7 @@ class Observer:
         tracker = self._tracker
         families = self.ties.families
         of_family = families.back(-families.maximum(-tracker.quiet[None]))[0]
-        even = tracker.even
-        uneven = families.back(families.mean((~even)[None].astype(np.float32)))[0] > MIN_UNEVEN_SHARE
+        of_members = families.back(families.mean((tracker.uneven >= UNEVEN)[None].astype(np.float32)))[0]
         return NodeView(
             silence=silence,
             features=self._features,
@@ -218,9 +220,8 @@ class Observer:
             above_rest=tracker.above_rest,
             powered=tracker.powered,
             quiet=np.where(families.share > 0, of_family, tracker.quiet),
-            even=even,
-            steady=tracker.steady,
-            uneven=uneven,
+            uneven=tracker.uneven,
+            family_uneven=of_members > MIN_UNEVEN_SHARE,
             slowed=tracker.slowed,
             sends_more=tracker.sends_more,
             faults_at_rest=tracker.faults_at_rest,
@@ -246,7 +247,7 @@ class Evidence:
     def __init__(self, observation: NodeView, before: Flags, hung: Flags) -> None:  # noqa: PLR0915 - one statement a kind
         self._features = observation.features
         family = self.named("in a family") > 0
-        even = observation.even
+        even = observation.uneven < np.where(family, UNEVEN, EVEN_ALONE)
         self.faults: Flags = self.named("samples with faults in a minute") > RECENT_FAULTS
         self.missing: Flags = self.named("device share") < -PART
         utilisation = self.named("level of utilisation")
@@ -263,7 +264,7 @@ class Evidence:
         together = even & ((usual < SLOWER).sum(axis=0) >= few)
         at_rest |= (self.named("has utilisation") == 0) & (usual.min(axis=0) < STOPPED)
         still = self.named("utilisation stands still") > STANDS_STILL
-        serves = ~family & ~observation.steady
+        serves = ~family & (observation.uneven >= SERVES)
         unanswered = self.utilised & serves & still & (self.named("usual of flow") < UNANSWERED)
         self.contradictions: Flags = np.stack([
             ~at_rest & ((efficiency < SLOWER) | together),
@@ -290,7 +291,7 @@ class Evidence:
         self.holds_up: Flags = (
             family & self.faults & ~self.missing & self.utilised & slowed & ~(of_all < HALTED).any(axis=0)
         )
-        self.waited_for: Flags = family & ~observation.uneven & ((np.minimum(of_family, own) < SLOWER) | again)
+        self.waited_for: Flags = family & ~observation.family_uneven & ((np.minimum(of_family, own) < SLOWER) | again)
         states_memory = self.named("has memory") > 0
         holds = states_memory & (self.named("level of memory") > HOLDS)
         self.empty: Flags = states_memory & ~holds & ~self.utilised
@@ -301,7 +302,7 @@ class Evidence:
         self.stuck: Flags = alone & ((self.spins & (in_pipes < NOTHING_DONE)) | serves_nothing)
         self.recur: Flags = self.faults & ~observation.faults_over
         self.only_faults: Flags = ~holds & ~self.utilised & observation.faults_at_rest
-        self.slowed: Flags = ~family & even & self.utilised & ~self.spins & (observation.slowed >= SLOWED_FOR)
+        self.slowed: Flags = ~family & self.utilised & ~self.spins & (observation.slowed >= SLOWED_FOR)
         slowed_flow = self.named("family's usual of flow") < SLOWED
         self.resends: Flags = sends_again & self.utilised & slowed_flow
 

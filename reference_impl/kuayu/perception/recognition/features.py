@@ -52,9 +52,8 @@ RESTLESS_TIME = 120.0
 """Seconds over which deviations of the utilisation from its usual are averaged, or of the pipe's activity or of power
 where that is not known: a server's are always large."""
 
-UNEVEN, MAX_DEVIATION = 0.2, 0.4
-"""Mean of these deviations above which the work of a node is as uneven as a server's, and the most that one of them
-counts there: a checkpoint or an evaluation among its first samples makes no server of a job."""
+UNEVEN = 0.2
+"""Mean of these deviations above which the work of a node is as uneven as a server's."""
 
 SETTLED, DIP = 20, 0.5
 """Samples at work after which it is known what is usual: until then a baseline is a plain mean, in which what lies
@@ -198,7 +197,6 @@ class Baselines:
     share_idle: Annotated[Floats, Column(np.nan)]
     noise: Annotated[Floats, Column(0.05, np.float32, 2)]
     restless: Annotated[Floats, Column(0.1, np.float32)]
-    deviates: Annotated[Floats, Column(0.1, np.float32)]
     uneven: Annotated[Floats, Column(0.1, np.float32)]
 
 
@@ -256,11 +254,9 @@ def learn_usual(baselines: Baselines, logs: Floats, memory: Floats, step: Floats
     of_work = np.where(np.isnan(difference[PIPE]), difference[POWER], difference[PIPE])
     of_work = np.where(np.isnan(difference[UTILISATION]), of_work, difference[UTILISATION])
     deviation = np.minimum(np.abs(of_work), 1.0)
-    over = np.minimum(mean, RESTLESS_TIME)
-    follow(baselines.restless, deviation, step, over, at_work)
-    follow(baselines.deviates, np.minimum(deviation, MAX_DEVIATION), step, over, at_work)
-    settled = np.fmin(baselines.deviates, baselines.uneven + RISE * step)
-    np.copyto(baselines.uneven, np.where(begins, baselines.deviates, settled), where=at_work)
+    follow(baselines.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
+    settled = np.fmin(baselines.restless, baselines.uneven + RISE * step)
+    np.copyto(baselines.uneven, np.where(begins, baselines.restless, settled), where=at_work)
     follow(baselines.short, logs[:SIGNAL_CHANNELS], step, SHORT_TIME, fresh)
     follow(baselines.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM_TIME, fresh)
 
@@ -345,7 +341,7 @@ class Tracker:
         dynamic = dynamic_share(baselines, power)
         logs = _logs(signals, dynamic)
         # what is drawn at rest is in it, too, and only where that is known or the work is even does it say anything
-        compares = baselines.seen_at_rest | (baselines.uneven < UNEVEN)
+        compares = baselines.seen_at_rest | (baselines.restless < UNEVEN)
         logs[PER_POWER] = np.where(compares, logs[PER_POWER], np.float32(np.nan))
         working = _works(signals, dynamic)
         above = (power - baselines.lowest) / np.maximum(baselines.highest - baselines.lowest, 1.0) > POWERED
@@ -424,24 +420,17 @@ class Tracker:
         return self._history.powered
 
     @property
-    def even(self) -> Flags:
-        """Whether the work of each node was even before it began to deviate from its usual."""
-        flags: Flags = self._baselines.uneven < UNEVEN
-        return flags
-
-    @property
-    def steady(self) -> Flags:
-        """Whether it was not even half as uneven as a server's."""
-        flags: Flags = self._baselines.uneven < UNEVEN / 2
-        return flags
+    def uneven(self) -> Floats:
+        """How uneven the work of each node was before it began to deviate from its usual, as ``UNEVEN`` has it."""
+        return self._baselines.uneven
 
     @property
     def slowed(self) -> Floats:
         """Seconds for which all signals of work of each node have stood below their usual; breaks count twice.
 
-        Zero where work is not steady: a load that falls is no slowness.
+        Zero where work is half as uneven as a server's: a load that falls is no slowness.
         """
-        seconds: Floats = np.where(self.steady, self._history.slowed, np.float32(0.0))
+        seconds: Floats = np.where(self.uneven < UNEVEN / 2, self._history.slowed, np.float32(0.0))
         return seconds
 
     @property
