@@ -35,6 +35,13 @@ def test_a_lone_node_of_which_all_signals_of_work_fall_together_is_degraded_for_
     assert names(play.after(10, [works, works])) == ["busy", "busy"]
 
 
+def test_slowness_by_itself_is_told_of_a_job_that_began_half_a_minute_ago() -> None:
+    works, late = waits_for_input(frozenset({"matrix_pipe_activity", "memory_bandwidth_utilisation"}))
+    play = Play(population([1]))
+    play.after(30, [works])
+    assert names(play.after(10, [late])) == ["degraded"]
+
+
 def test_a_server_whose_load_falls_is_not_slow() -> None:
     play = Play(population([1]))
     loads = [1.0, 0.5, 0.8, 0.4, 0.9, 0.6]
@@ -125,3 +132,24 @@ def test_a_device_that_is_lost_while_work_goes_on_was_not_given_out() -> None:
     play.second([lost | {"accelerator_utilisation": 0.05, "matrix_pipe_activity": 0.0, "power": 900.0}])
     assert names(play.after(8, [lost])) == ["degraded"]
     assert names(play.after(8, [lost])) == ["degraded"]
+
+
+def test_a_device_that_is_lost_while_a_server_rests_was_not_given_out() -> None:
+    rests = server(0.05, 1e5) | {"allocatable_share": 1.0}
+    play = Play(population([1]), noise=0.0)
+    play.after(30, [server(0.3, 1e7) | {"allocatable_share": 1.0}])
+    play.after(10, [rests])
+    lost = {"allocatable_share": 0.75, "accelerator_memory_used": 3.75e11}
+    assert names(play.after(10, [server(0.3, 1e7) | lost])) == ["degraded"]
+
+
+def test_faults_of_a_member_that_had_nothing_to_do_are_no_hang_though_nobody_measures_its_memory() -> None:
+    def without_memory(does: dict[str, float]) -> dict[str, float]:
+        return {name: value for name, value in does.items() if name != "accelerator_memory_used"}
+
+    works, rests = without_memory(AT_WORK), without_memory(UNTAKEN)
+    play = Play(population([4], [[0, 1, 2, 3]]))
+    play.after(30, [rests] * 4)
+    play.after(5, [rests] * 3 + [rests | {"faults": 1.0}])
+    for found in play.seconds(20, [works] * 3 + [rests | {"faults": 1.0}]):
+        assert names(found)[3] != "faulty"
