@@ -112,9 +112,11 @@ class HeldForNoReason(MinimalServer):
 
 @breaks("JOB-013")
 class OneQuotaForAll(MinimalServer):
-    """As long as one account has used its quota, the jobs of all are held."""
+    """As long as one account has used its quota, the jobs of all that ask for the same domains are held."""
 
     @override
     def has_used_quota(self, tenant: Tenant, name: str, moment: int) -> bool:
-        accounts = {self.account_of(job) for job in self.job_queue(tenant).jobs.values() if job.state not in ENDS}
-        return any(super(OneQuotaForAll, self).has_used_quota(tenant, other, moment) for other in accounts)
+        jobs = [job for job in self.job_queue(tenant).jobs.values() if job.state not in ENDS]
+        asked = {domain for job in jobs if self.account_of(job) == name for domain in job.body.get("domains", ())}
+        beside = {self.account_of(job) for job in jobs if not asked.isdisjoint(job.body.get("domains", ()))}
+        return any(super(OneQuotaForAll, self).has_used_quota(tenant, other, moment) for other in beside)

@@ -36,16 +36,16 @@ class BrokenPagesArePartlyTaken(MinimalServer):
         return taken
 
 
-@breaks("MET-003")
-class StatesAreTakenAsHealthy(MinimalServer):
-    """Every state is healthy."""
+@breaks("MET-003", "MET-008")
+class StatesAreTakenForOthers(MinimalServer):
+    """Whatever is healthy is taken as faulty, and whatever is not as healthy."""
 
     @override
     def state(self, entry: Json, value: float) -> str:
-        return "healthy"
+        return "faulty" if super().state(entry, value) == "healthy" else "healthy"
 
 
-@breaks("MET-003")
+@breaks("MET-003", "MET-008")
 class OneSeriesCounts(MinimalServer):
     """Of several series of a subject only the first counts."""
 

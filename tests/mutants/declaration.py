@@ -446,9 +446,9 @@ class Mutant:
 
     @property
     def nearest(self) -> frozenset[str]:
-        """Those of them that are of COM, or of a profile of which it breaks something."""
-        profiles = {requirement.partition("-")[0] for requirement in (*self.breaks, "COM-001")}
-        return frozenset(row for row in self.requirements if row.partition("-")[0] in profiles)
+        """Those that are of a profile of which it breaks something, and ``COM-003``, which looks at all answers."""
+        profiles = {requirement.partition("-")[0] for requirement in self.breaks}
+        return frozenset(row for row in self.requirements if row == "COM-003" or row.partition("-")[0] in profiles)
 
     @property
     def plays(self) -> bool:

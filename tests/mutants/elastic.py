@@ -190,12 +190,12 @@ class ResizesAreToldForEver(MinimalServer):
 
 
 @breaks("JOB-018")
-class OneFewerIsTold(ToldOtherwise):
-    """The record tells one device fewer than the next attempt has."""
+class OneMoreIsTold(ToldOtherwise):
+    """The record tells one device more than the next attempt has."""
 
     @override
     def another(self, resize: Json) -> Json:
-        return {**resize, "devices": resize["devices"] - 1}
+        return {**resize, "devices": resize["devices"] + 1}
 
 
 @breaks("JOB-018", "JOB-029", "JOB-031")

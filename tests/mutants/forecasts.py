@@ -115,7 +115,7 @@ class TheMeanIsExpected(Point):
         return {"expected": 0.5 * (told["quantiles"][0]["value"] + told["quantiles"][-1]["value"])}
 
 
-@breaks("COM-028", "COM-029", "FCT-006")
+@breaks("COM-028", "COM-029")
 class RevisionsAreOfTheLastQuestion(MinimalServer):
     """A forecast tells the revision of the question before it."""
 

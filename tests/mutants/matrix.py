@@ -3,8 +3,8 @@
 ``python -m mutants.matrix`` holds the suite against the minimal server and every mutant of it (:mod:`mutants.trial`),
 and writes ``matrix.json`` and ``matrix.html``. It fails where a verdict differs from a declaration. With ``--cover``
 there are rows only for a cover set and for what a change touches (:mod:`mutants.cover`). What is touched is held
-against all that it is held against in the whole matrix, the cover set against COM and the profiles of what each mutant
-breaks.
+against all that it is held against in the whole matrix, each mutant of the cover set against the profiles of what it
+breaks, and ``COM-003``.
 
 Figures of profile IDX come from a test double (:mod:`mutants.oracle`) in all of them. What replaces nothing but methods
 behind some operations is not held against requirements whose checks never call them; the telemetry of five domains is
@@ -64,7 +64,7 @@ def trials_of(
 
     What mostly waits is asked for in a run of its own: in one against everything, delays would be measured while the
     suite reckons, and few could wait at once. Whatever is asked is looked at in all of them (``COM-003``). Mutants
-    among the ``nearest`` are held against requirements of the profiles that they break, and of COM, alone.
+    among the ``nearest`` are held against requirements of the profiles of what they break alone.
     """
     wanted = frozenset(requirements or (row.id for row in CHECKED))
     trials = [Trial(MINIMAL_SERVER, wanted)]

@@ -86,7 +86,7 @@ class LinksNeedNotBeGood(MinimalServer):
         return super().joined(scene, Job(row, job.copies), pair)
 
 
-@breaks("SCH-013")
+@breaks("SCH-009", "SCH-013")
 class UnreachableDomainsAreUsed(MinimalServer):
     """Jobs are placed in domains that cannot be reached."""
 

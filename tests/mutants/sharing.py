@@ -89,14 +89,10 @@ class HeavyTrafficIsHardlyNearer(Ranked):
 
 
 @breaks("SCH-010")
-class TrafficIsNotLookedAt(MinimalServer):
-    """Whoever comes first is near."""
+class TrafficIsNotLookedAt(Ranked):
+    """As many that send much are near as such that send little, so that there is nothing that chance could show."""
 
-    @override
-    def settle(self, scene: Scene, seats: list[Seat], ledger: Ledger) -> None:
-        for seat in seats:
-            if seat.starts and seat.way is not None:
-                seat.nodes = self.nodes(scene, ledger, seat.way, need=seat.job.spec.get("nodes"))
+    near = (0, 3, 4, 7)
 
 
 @breaks("SCH-010")

@@ -26,7 +26,7 @@ from mutants.cover import (
 from mutants.declaration import DECLARED, EDGES, JUDGED_BY_THEMSELVES, Mutant
 from mutants.matrix import cost, expected_seconds, trials_of
 
-MAX_SECONDS = 480
+MAX_SECONDS = 440
 """Seconds that the cover set may take on two processors, by costs measured on the slowest machine that is known."""
 
 AUTHOR = ("-c", "user.name=test", "-c", "user.email=test@example.org")
@@ -103,7 +103,7 @@ def test_the_cover_set_hangs_on_the_declarations_alone() -> None:
     assert cover_set(MUTANTS[::-1], cost) == cover()[::-1]
 
 
-def test_mutants_of_the_cover_set_are_held_against_com_and_the_profiles_that_they_break() -> None:
+def test_mutants_of_the_cover_set_are_held_against_the_profiles_of_what_they_break() -> None:
     for mutant in cover():
         (nearest, everything) = (trials_of([mutant], nearest=group) for group in ([mutant], []))
         held = {name for trial in nearest if trial.name == mutant.name for name in trial.requirements}
@@ -113,7 +113,7 @@ def test_mutants_of_the_cover_set_are_held_against_com_and_the_profiles_that_the
             for trial in everything
             if trial.name == mutant.name
             for name in trial.requirements
-            if name.startswith("COM-") or any(name[:4] == broken[:4] for broken in mutant.breaks)
+            if name == "COM-003" or any(name[:4] == broken[:4] for broken in mutant.breaks)
         }
 
 

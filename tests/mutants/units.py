@@ -10,7 +10,7 @@ from typing_extensions import override
 from mutants.declaration import breaks
 
 
-@breaks("MET-003")
+@breaks("MET-003", "MET-008")
 class MebibytesAreMegabytes(MinimalServer):
     """Fields in MiB are taken as MB."""
 
@@ -28,7 +28,7 @@ class PercentIsNoRatio(MinimalServer):
         return super().gauge(entry, value, 1.0 if entry["field_unit"] == "%" else factor)
 
 
-@breaks("MET-003")
+@breaks("MET-003", "MET-008")
 class PowerIsInMilliwatts(MinimalServer):
     """Power is given in milliwatts."""
 
