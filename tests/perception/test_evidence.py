@@ -42,6 +42,59 @@ def test_slowness_by_itself_is_told_of_a_job_that_began_half_a_minute_ago() -> N
     assert names(play.after(10, [late])) == ["degraded"]
 
 
+WITHOUT_PIPES = frozenset({"matrix_pipe_activity", "memory_bandwidth_utilisation"})
+SAVES = {"accelerator_utilisation": 0.05, "storage_read_flow": 1e4, "power": 1500.0}
+"""While a checkpoint is written."""
+
+
+def test_a_job_that_wrote_checkpoints_as_soon_as_it_had_begun_is_no_server() -> None:
+    works = {name: AT_WORK[name] for name in READS_LATE if name != "storage_read_flow"}
+    saves = works | {"accelerator_utilisation": 0.05, "matrix_pipe_activity": 0.0, "power": 1500.0}
+    play = Play(population([1]))
+    for second in range(28):
+        play.second([saves if second in {4, 5, 12} else works])
+    for second in range(10):
+        late = (0.58, 0.72, 0.65)[second % 3]
+        found = play.second([{name: value * (0.85 if name == "power" else late) for name, value in works.items()}])
+    assert names(found) == ["degraded"]
+
+
+def test_a_node_that_waits_for_input_every_other_second_is_slow_and_one_that_writes_a_checkpoint_is_not() -> None:
+    works, _ = waits_for_input(WITHOUT_PIPES)
+    waits = works | {"accelerator_utilisation": 0.0, "storage_read_flow": 1e8, "power": 2400.0}
+    reads = works | {"accelerator_utilisation": 0.6, "storage_read_flow": 1e8, "power": 2600.0}
+    play = Play(population([2]))
+    play.after(60, [works, works])
+    for second in range(40):
+        found = play.second(
+            [(waits, reads, works | {"power": 2900.0})[second % 3], works | SAVES if second < 3 else works]
+        )
+        assert second < 12 or names(found) == ["degraded", "busy"]
+
+
+def test_a_node_stays_slow_for_minutes_though_its_work_has_become_uneven_by_that() -> None:
+    works, late = waits_for_input(WITHOUT_PIPES)
+    play = Play(population([1]))
+    for second in range(60):
+        play.second([works | {"accelerator_utilisation": (0.75, 0.88, 0.8)[second % 3]}])
+    for second in range(120):
+        found = play.second([late | {"accelerator_utilisation": (0.35, 0.6, 0.45)[second % 3]}])
+        assert second < 12 or names(found) == ["degraded"]
+
+
+def test_a_server_that_is_asked_more_draws_less_for_each_unit_of_utilisation_and_is_not_slow() -> None:
+    def asked(load: float) -> dict[str, float]:
+        return server(load, 2e7 * load) | {"power": 1500 + 900 * load**0.4}
+
+    play = Play(population([1]), noise=0.0)
+    for second in range(60):
+        play.second([asked((0.2, 0.3, 0.25)[second % 3])])
+    play.after(12, [asked(0.25) | {"faults": 1.0}])
+    for second in range(20):
+        found = play.second([asked((0.5, 0.6, 0.55)[second % 3])])
+        assert second < 8 or names(found) == ["busy"]
+
+
 def test_a_server_whose_load_falls_is_not_slow() -> None:
     play = Play(population([1]))
     loads = [1.0, 0.5, 0.8, 0.4, 0.9, 0.6]
@@ -121,6 +174,15 @@ def test_a_port_that_begins_to_send_again_holds_its_family_up_and_one_that_alway
     waits = slowed(0.75)
     found = play.after(9, [waits, waits, waits, waits | {"scale_out_transmit_flow": 1.25 * 6e9}])
     assert names(found) == ["busy", "busy", "busy", "straggling"]
+
+
+def test_mended_memory_errors_that_slow_a_family_by_a_tenth_hold_it_up_and_those_that_do_not_only_degrade() -> None:
+    play = Play(population([8], [[0, 1, 2, 3], [4, 5, 6, 7]]))
+    play.after(60, [AT_WORK] * 8)
+    slower, errors = {"power": 0.91 * 4200, "storage_read_flow": 0.93 * 2e8}, {"faults": 2.0}
+    by_errors = [AT_WORK | slower | errors, *[AT_WORK | slower] * 3]
+    found = play.after(10, [*by_errors, AT_WORK | errors, *[AT_WORK] * 3])
+    assert names(found) == ["straggling", *["busy"] * 3, "degraded", *["busy"] * 3]
 
 
 def test_a_device_that_is_lost_while_work_goes_on_was_not_given_out() -> None:

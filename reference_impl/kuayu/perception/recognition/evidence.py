@@ -27,7 +27,8 @@ gauge in whole percent, a page that is made every half minute). So that nothing 
 - Who works together works evenly: in a family whose members are uneven each by itself, as replicas of a server are,
   nobody is waited for.
 - Of several states the one further down holds: who does nothing any more hangs, be it short of accelerators besides,
-  and whose family works more slowly while it has faults holds the family up.
+  and whose family works more slowly while it has faults holds the family up: where two signals of it have fallen, or
+  one that does not come in bursts stays lower by a little.
 - Power alone tells work from rest only once it has been seen at two levels, and rest only near the lower one.
 """
 
@@ -45,6 +46,7 @@ from kuayu.perception.recognition.features import (
     OWN,
     PART,
     REST,
+    SLOWED_FOR,
     UNEVEN,
     WORKS_AT,
     WORKS_AT_PIPE,
@@ -100,9 +102,6 @@ MIN_TAKING_PART = 0.5
 CONTRADICTIONS = 5
 """Kinds of evidence that have to be seen twice: slower, spins, accelerators withheld, serves nothing, sends again."""
 
-SLOWED_FOR = 3.0
-"""Seconds for which all signals of work have to be lower together until that alone is slowness."""
-
 STANDS_STILL = 0.5
 """Half the logarithm of the samples without any change, and one: two of them."""
 
@@ -124,6 +123,7 @@ _COMPARED = (
     *(f"usual of {name}" for name in _OF_FAMILY),
 )
 _SLOWED = ("pipe", "memory pipe", "power", "flow")
+_STEADY = ("pipe", "memory pipe", "power")
 _OF_WORK = ("utilisation", "pipe", "memory pipe", "power")
 
 OF_REPORTS = {
@@ -165,6 +165,7 @@ class NodeView:
         sends_more: By how much more it sends over what it receives than it did, difference of logarithms, (nodes,).
         faults_at_rest: Whether its faults began while it was at rest, and it has not worked since, (nodes,).
         faults_over: Whether faults that came again and again come no more, (nodes,).
+        family_slowed: Seconds for which some steady signal of its family has stood below its usual, (nodes,).
     """
 
     silence: Silence
@@ -180,6 +181,7 @@ class NodeView:
     sends_more: Floats
     faults_at_rest: Flags
     faults_over: Flags
+    family_slowed: Floats
 
 
 class Observer:
@@ -191,6 +193,8 @@ class Observer:
         self._listener = Listener(population.domain, population.domains)
         self.ties = _ties(population)
         self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
+        self._family_slowed = np.zeros(len(population.domain), np.float32)
+        self._now = np.nan
 
     def rearrange(self, population: Population, origin: Places) -> None:
         """Take over the rows that stay; row i was row ``origin[i]`` before, or is new where that is −1."""
@@ -199,6 +203,7 @@ class Observer:
         self._domain = population.domain
         self.ties = _ties(population)
         self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
+        self._family_slowed = np.where(origin >= 0, self._family_slowed[origin], np.float32(0.0))
 
     def update(self, telemetry: Telemetry) -> NodeView:
         """Look at the newest samples."""
@@ -211,6 +216,7 @@ class Observer:
         tracker = self._tracker
         families = self.ties.families
         of_family = families.back(-families.maximum(-tracker.quiet[None]))[0]
+        self._slow_down(telemetry.now)
         of_members = families.back(families.mean((tracker.uneven >= UNEVEN)[None].astype(np.float32)))[0]
         return NodeView(
             silence=silence,
@@ -226,7 +232,17 @@ class Observer:
             sends_more=tracker.sends_more,
             faults_at_rest=tracker.faults_at_rest,
             faults_over=tracker.faults_over,
+            family_slowed=self._family_slowed,
         )
+
+    def _slow_down(self, now: float) -> None:
+        """Follow for how long some signal of each family that does not come in bursts has been lower."""
+        step = np.float32(0.0 if np.isnan(self._now) else np.clip(now - self._now, 0.0, SLOWED_FOR))
+        self._now = now
+        of_all = self._features[[FEATURE_PLACE[f"family's usual of {name}"] for name in _STEADY]].min(axis=0)
+        lower = (of_all < SLOWER) & (of_all > HALTED)
+        longer = np.minimum(self._family_slowed + step, 2 * SLOWED_FOR)
+        self._family_slowed = np.where(lower, longer, np.maximum(self._family_slowed - 2 * step, 0))
 
 
 def _ties(population: Population) -> Ties:
@@ -266,8 +282,10 @@ class Evidence:
         still = self.named("utilisation stands still") > STANDS_STILL
         serves = ~family & (observation.uneven >= SERVES)
         unanswered = self.utilised & serves & still & (self.named("usual of flow") < UNANSWERED)
+        # what is drawn at rest is part of the power, so that it rises by less than a load does
+        less_done = (in_pipes < SLOWER) | ((by_power < SLOWER) & (self.named("usual of power") <= 0))
         self.contradictions: Flags = np.stack([
-            ~at_rest & ((efficiency < SLOWER) | together),
+            ~at_rest & (less_done | together),
             (utilisation > IDLE_UTILISATION) & (efficiency < STOPPED),
             self.named("allocatable share lost") > PART,
             unanswered & ((self.named("usual of utilisation") > MORE_UTILISED) | hung),
@@ -287,7 +305,7 @@ class Evidence:
         alone = ~family | (self.named("family takes part") < MIN_TAKING_PART)
         again = observation.sends_more > MAY_SEND_AGAIN
         of_all = np.stack([self.named(f"family's usual of {name}") for name in _SLOWED])
-        slowed = (of_all < SLOWED).sum(axis=0) > 1
+        slowed = ((of_all < SLOWED).sum(axis=0) > 1) | (observation.family_slowed >= SLOWED_FOR)
         self.holds_up: Flags = (
             family & self.faults & ~self.missing & self.utilised & slowed & ~(of_all < HALTED).any(axis=0)
         )
@@ -302,7 +320,7 @@ class Evidence:
         self.stuck: Flags = alone & ((self.spins & (in_pipes < NOTHING_DONE)) | serves_nothing)
         self.recur: Flags = self.faults & ~observation.faults_over
         self.only_faults: Flags = ~holds & ~self.utilised & observation.faults_at_rest
-        self.slowed: Flags = ~family & self.utilised & ~self.spins & (observation.slowed >= SLOWED_FOR)
+        self.slowed: Flags = ~family & ~self.spins & (observation.slowed >= SLOWED_FOR)
         slowed_flow = self.named("family's usual of flow") < SLOWED
         self.resends: Flags = sends_again & self.utilised & slowed_flow
 

@@ -55,6 +55,14 @@ where that is not known: a server's are always large."""
 UNEVEN = 0.2
 """Mean of these deviations above which the work of a node is as uneven as a server's."""
 
+MOST_DEVIATION = np.array([[1.0], [0.25]], np.float32)
+"""Deviations that count no more than this. By the second a pause counts as little as what a server's load makes of any
+second, so that one checkpoint among the first samples does not make a job uneven."""
+
+EVEN_BETWEEN_PAUSES = 0.09
+"""Mean of the deviations, by the second, below which the work of a node alone is a job's: most jobs lie below it, and
+most servers above."""
+
 SETTLED, DIP = 20, 0.5
 """Samples at work after which it is known what is usual: until then a baseline is a plain mean, in which what lies
 further below it counts as this difference of logarithms, since jobs pause for a second and work no better than they
@@ -144,6 +152,9 @@ power is drawn at rest, too."""
 MIN_LOWER_SIGNALS = 3
 """Signals that have to be lower together."""
 
+SLOWED_FOR = 3.0
+"""Seconds for which all signals of work have to be lower together until that alone is slowness."""
+
 MAX_SLOWED_SECONDS = 8.0
 """Seconds of slowness beyond which it is not counted."""
 
@@ -196,8 +207,8 @@ class Baselines:
     share: Annotated[Floats, Column(np.nan)]
     share_idle: Annotated[Floats, Column(np.nan)]
     noise: Annotated[Floats, Column(0.05, np.float32, 2)]
-    restless: Annotated[Floats, Column(0.1, np.float32)]
-    uneven: Annotated[Floats, Column(0.1, np.float32)]
+    restless: Annotated[Floats, Column(0.1, np.float32, 2)]
+    uneven: Annotated[Floats, Column(0.1, np.float32, 2)]
 
 
 def follow(average: Floats, value: Floats, step: Floats, seconds: float | Floats, where: Flags) -> None:
@@ -225,8 +236,10 @@ def dynamic_share(baselines: Baselines, power: Floats) -> Floats:
     return share
 
 
-def learn_usual(baselines: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
-    """Let the baselines follow a fresh sample of channels (channels, nodes)."""
+def learn_usual(
+    baselines: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Flags, working: Flags, slow: Flags
+) -> None:
+    """Let the baselines follow a fresh sample of channels (channels, nodes); work that is slow is not uneven for it."""
     at_work = fresh & working
     baselines.counted += at_work
     baselines.seen_at_rest |= fresh & ~working
@@ -253,9 +266,10 @@ def learn_usual(baselines: Baselines, logs: Floats, memory: Floats, step: Floats
     follow(baselines.noise, np.minimum(jump, 0.3), step, 30.0, fresh)
     of_work = np.where(np.isnan(difference[PIPE]), difference[POWER], difference[PIPE])
     of_work = np.where(np.isnan(difference[UTILISATION]), of_work, difference[UTILISATION])
-    deviation = np.minimum(np.abs(of_work), 1.0)
+    deviation = np.minimum(np.abs(of_work), MOST_DEVIATION)
     follow(baselines.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
-    settled = np.fmin(baselines.restless, baselines.uneven + RISE * step)
+    rise = RISE * np.stack([step, np.where(slow, np.float32(0.0), step)])
+    settled = np.fmin(baselines.restless, baselines.uneven + rise)
     np.copyto(baselines.uneven, np.where(begins, baselines.restless, settled), where=at_work)
     follow(baselines.short, logs[:SIGNAL_CHANNELS], step, SHORT_TIME, fresh)
     follow(baselines.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM_TIME, fresh)
@@ -341,7 +355,7 @@ class Tracker:
         dynamic = dynamic_share(baselines, power)
         logs = _logs(signals, dynamic)
         # what is drawn at rest is in it, too, and only where that is known or the work is even does it say anything
-        compares = baselines.seen_at_rest | (baselines.restless < UNEVEN)
+        compares = baselines.seen_at_rest | (baselines.restless[0] < UNEVEN)
         logs[PER_POWER] = np.where(compares, logs[PER_POWER], np.float32(np.nan))
         working = _works(signals, dynamic)
         above = (power - baselines.lowest) / np.maximum(baselines.highest - baselines.lowest, 1.0) > POWERED
@@ -358,9 +372,13 @@ class Tracker:
         held_memory = memory / np.maximum(most_memory, 1.0)
         _lasts(self._history.quiet, fresh, _does_nothing(signals) & ~self._history.powered, step)
         beside = logs - baselines.usual
-        same_job = ~another_job(baselines, memory) & (baselines.counted >= SETTLED)
-        slowed = same_job & _lower_together(beside, signals)
-        less = np.where(working, np.maximum(self._history.slowed - 2 * step, 0), np.float32(0.0))
+        same_job = ~another_job(baselines, memory)
+        slowed = same_job & (baselines.counted >= SETTLED) & _lower_together(beside, signals)
+        ends = np.where(working, np.maximum(self._history.slowed - 2 * step, 0), np.float32(0.0))
+        # utilisation is that of an instant, and power a mean: who waits for input is seen at rest and at work in turn
+        stalls = (self._history.quiet > 0) & (self._history.quiet < REST)
+        waits = same_job & np.where(working, beside[POWER] < LOWER[-1], stalls)
+        less = np.where(waits, self._history.slowed, ends)
         more = np.where(slowed, np.minimum(self._history.slowed + step, MAX_SLOWED_SECONDS), less)
         np.copyto(self._history.slowed, more, where=fresh)
         ratio = _sent_over_received(values)
@@ -391,7 +409,7 @@ class Tracker:
                 lost,
                 devices - 1,
                 10 * baselines.noise,
-                RESTLESS * baselines.restless,
+                RESTLESS * baselines.restless[0],
                 ratio,
                 np.log1p(baselines.counted) / 3,
                 *(~np.isnan(level) for level in levels),
@@ -404,7 +422,8 @@ class Tracker:
         np.clip(features, -MAX_FEATURE, MAX_FEATURE, out=features)
         np.copyto(self._features, features, where=fresh)
         forget_usual(baselines, fresh & np.where(np.isnan(memory), ~working, another_job(baselines, memory)))
-        learn_usual(baselines, logs, memory, step, fresh, working)
+        slow = self._history.slowed >= SLOWED_FOR
+        learn_usual(baselines, logs, memory, step, fresh, working, slow)
         learn_share(baselines, share, step, fresh, working)
         return self._features
 
@@ -422,15 +441,25 @@ class Tracker:
     @property
     def uneven(self) -> Floats:
         """How uneven the work of each node was before it began to deviate from its usual, as ``UNEVEN`` has it."""
-        return self._baselines.uneven
+        averages: Floats = self._baselines.uneven[0]
+        return averages
+
+    @property
+    def uneven_between_pauses(self) -> Floats:
+        """The same, but that pauses count as little as what a server's load makes of any second."""
+        averages: Floats = self._baselines.uneven[1]
+        return averages
 
     @property
     def slowed(self) -> Floats:
-        """Seconds for which all signals of work of each node have stood below their usual; breaks count twice.
+        """Seconds for which all signals of work of each node have stood below their usual.
 
-        Zero where work is half as uneven as a server's: a load that falls is no slowness.
+        Samples in which they do not count twice against it, and not at all where power is lower all the same.
+
+        Zero where work is uneven between pauses too: a load that falls is no slowness.
         """
-        seconds: Floats = np.where(self.uneven < UNEVEN / 2, self._history.slowed, np.float32(0.0))
+        even = self.uneven_between_pauses < EVEN_BETWEEN_PAUSES
+        seconds: Floats = np.where(even, self._history.slowed, np.float32(0.0))
         return seconds
 
     @property
