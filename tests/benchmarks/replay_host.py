@@ -14,6 +14,7 @@ import argparse
 import json
 import multiprocessing
 import random
+import signal
 import statistics
 import sys
 import time
@@ -140,6 +141,7 @@ def main() -> None:
     parser.add_argument("--load", action="store_true", help="keep all processors busy in every second minute")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else the service and what keeps processors busy go on
     seconds = round(asked.minutes * MINUTE) if asked.seconds is None else asked.seconds
     with sqlite_files() as new, serving(new()) as url:
         found, loads = watch(url, seconds, load=asked.load)

@@ -21,6 +21,7 @@ PROBE_SETS = Path(__file__).parents[2] / "docs/results/index/probe_sets.json"
 CHINESE_VENDORS = ["华为昇腾", "寒武纪", "海光", "天数智芯", "昆仑芯", "沐曦", "摩尔线程"]
 INGEST = ROOT / "docs/results/reference/ingest.json"
 LATENCY = ROOT / "docs/results/reference/latency.json"
+EXPOSURE = [ROOT / f"docs/results/reference/{name}.json" for name in ("siege", "crashes", "crashes_jobs")]
 LATENCY_AIMS = {"5 domains, whole": 50, "5 domains, as a patch": 20, "64 domains, whole": 300}
 """Milliseconds at p99, by decision 39."""
 
@@ -93,8 +94,23 @@ def test_a_missed_aim_is_printed_as_missed(site: Path, language: str, words: str
         sum(row.get("aim_met") is False for row in results().values())
         + sum(share < INGEST_AIM for share in best)
         + sum(latency[f"{kind}, this"]["p99"] > aim for kind, aim in LATENCY_AIMS.items())
+        + sum(row["missed"] for row in json.loads(EXPOSURE[0].read_text("utf-8"))["attacks"])
     )
     assert page.text.count(words) == missed
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_results_show_what_others_notice_of_attacks_and_what_is_lost_in_crashes(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "results.html").text
+    siege, writes, jobs = (json.loads(file.read_text("utf-8")) for file in EXPOSURE)
+    for row in siege["attacks"][1:]:
+        assert re.search(rf"{row['attack']}\s+{1000 * row['wait']:.0f}\s+{1000 * row['median']:.0f}\s", page)
+    for played in writes["rounds"].values():
+        acknowledged, lost = (sum(each[name] for each in played) for name in ("acknowledged", "lost"))
+        assert re.search(rf"\s{len(played)}\s+{acknowledged:,}\s+{lost}\s", page)
+    for outcome in jobs["jobs"].values():
+        lost = len({*outcome["lost"], *outcome["unfinished"]})
+        assert re.search(rf"\s{outcome['crashes']}\s+{outcome['jobs']}\s+{lost}\s+{len(outcome['wrong'])}\s", page)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -18,6 +18,7 @@ from . import (
     differences,
     drafts,
     exporters,
+    exposure,
     forecast_measured,
     handbook,
     implementations,
@@ -65,7 +66,8 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from resilience_measured.pages(language, root)
     yield from world.pages(language, root)
     yield from handbook.pages(language)
-    yield from results.pages(language, root, page(ingest.section(language, root), latency.section(language, root)))
+    measured = (part.section(language, root) for part in (ingest, latency, exposure))
+    yield from results.pages(language, root, page(*measured))
     yield from implementations.pages(language, root)
     yield from security.pages(language, root)
     yield from changelog.pages(language, root)
