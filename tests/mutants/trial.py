@@ -119,6 +119,7 @@ class Trial:
         kinds = (PLAYED_WHOLE, PLAYED_SPARSE, WAITED_FOR - PLAYED, asked)
         shares = [share for kind in kinds if (share := self.requirements & kind)]
         everywhere = self.requirements & {"COM-003"} if len(shares) > 1 else frozenset[str]()
+        shares = [share for share in shares if share - everywhere]  # who asks nothing has nothing to look at
         by_profile = groupby(sorted(decided), key=lambda requirement: requirement.partition("-")[0])
         return [
             *(replace(self, requirements=share | everywhere) for share in shares),

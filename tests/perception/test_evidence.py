@@ -215,3 +215,13 @@ def test_faults_of_a_member_that_had_nothing_to_do_are_no_hang_though_nobody_mea
     play.after(5, [rests] * 3 + [rests | {"faults": 1.0}])
     for found in play.seconds(20, [works] * 3 + [rests | {"faults": 1.0}]):
         assert names(found)[3] != "faulty"
+
+
+def test_a_share_that_is_what_a_load_leaves_free_tells_of_no_missing_accelerator() -> None:
+    rests = {"accelerator_utilisation": 0.02, "accelerator_memory_used": 3e9, "allocatable_share": 0.62}
+    works = rests | {"accelerator_utilisation": 0.97}
+    play = Play(population([1]), noise=0.0)
+    play.after(2, [rests])
+    for second in range(120):
+        found = play.second([works | {"allocatable_share": max(0.62 - 0.01 * second, 0.0)}])
+        assert second < 3 or names(found) == ["busy"]

@@ -14,7 +14,8 @@ gauge in whole percent, a page that is made every half minute). So that nothing 
   faults are reported, where it is utilised and gets nothing done, or where its family works without it.
 - Signals are averaged over windows of their own, so that where work begins or ends they contradict each other for a
   sample (an accelerator that is utilised, at the power of rest). What rests on one has to be seen twice.
-- The allocatable share falls when accelerators are given out, and tells of missing ones only where it does not.
+- The allocatable share falls when accelerators are given out, and tells of missing ones only where it does not, and
+  where it is one of whole accelerators: what a load leaves free of them falls with every load.
 - A hang that was told lasts until work goes on or the memory is given back, also when its family no longer waits.
 - Faults that come again and again degrade until none has come for four of their usual gaps. Those that began while a
   node was at rest, no memory being known to be held, are no hang, whatever its family does.
@@ -54,7 +55,7 @@ from kuayu.perception.recognition.features import (
 )
 from kuayu.perception.recognition.groups import FEATURE_PLACE, RELATED, Groups, relate
 from kuayu.perception.recognition.silence import Listener, Silence
-from kuayu.perception.recognition.values import REASONS, WORKING, Flags, Floats, Places, Population, Telemetry
+from kuayu.perception.recognition.values import REASONS, SIGNALS, WORKING, Flags, Floats, Places, Population, Telemetry
 
 EVEN_ALONE, SERVES = 0.15, UNEVEN / 2
 """Unevenness below which the work of a node outside families is even, since no other node tells whether only its load
@@ -101,6 +102,9 @@ MIN_TAKING_PART = 0.5
 
 CONTRADICTIONS = 5
 """Kinds of evidence that have to be seen twice: slower, spins, accelerators withheld, serves nothing, sends again."""
+
+SHARE_COLUMN, NEAR_WHOLE = SIGNALS.index("allocatable_share"), 0.02
+"""Column of the allocatable share, and by how much of an accelerator it may differ from one of whole ones."""
 
 STANDS_STILL = 0.5
 """Half the logarithm of the samples without any change, and one: two of them."""
@@ -166,6 +170,7 @@ class NodeView:
         faults_at_rest: Whether its faults began while it was at rest, and it has not worked since, (nodes,).
         faults_over: Whether faults that came again and again come no more, (nodes,).
         family_slowed: Seconds for which some steady signal of its family has stood below its usual, (nodes,).
+        whole_shares: Whether its allocatable share has never been another than one of whole accelerators, (nodes,).
     """
 
     silence: Silence
@@ -182,6 +187,7 @@ class NodeView:
     faults_at_rest: Flags
     faults_over: Flags
     family_slowed: Floats
+    whole_shares: Flags
 
 
 class Observer:
@@ -194,6 +200,8 @@ class Observer:
         self.ties = _ties(population)
         self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
         self._family_slowed = np.zeros(len(population.domain), np.float32)
+        self._devices = population.devices
+        self._whole_shares = np.ones(len(population.domain), bool)
         self._now = np.nan
 
     def rearrange(self, population: Population, origin: Places) -> None:
@@ -204,6 +212,8 @@ class Observer:
         self.ties = _ties(population)
         self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
         self._family_slowed = np.where(origin >= 0, self._family_slowed[origin], np.float32(0.0))
+        self._devices = population.devices
+        self._whole_shares = np.where(origin >= 0, self._whole_shares[origin], True)
 
     def update(self, telemetry: Telemetry) -> NodeView:
         """Look at the newest samples."""
@@ -217,6 +227,8 @@ class Observer:
         families = self.ties.families
         of_family = families.back(-families.maximum(-tracker.quiet[None]))[0]
         self._slow_down(telemetry.now)
+        shared = telemetry.values[:, SHARE_COLUMN] * self._devices
+        self._whole_shares &= ~(np.abs(shared - np.rint(shared)) > NEAR_WHOLE)
         of_members = families.back(families.mean((tracker.uneven >= UNEVEN)[None].astype(np.float32)))[0]
         return NodeView(
             silence=silence,
@@ -233,6 +245,7 @@ class Observer:
             faults_at_rest=tracker.faults_at_rest,
             faults_over=tracker.faults_over,
             family_slowed=self._family_slowed,
+            whole_shares=self._whole_shares.copy(),
         )
 
     def _slow_down(self, now: float) -> None:
@@ -287,7 +300,7 @@ class Evidence:
         self.contradictions: Flags = np.stack([
             ~at_rest & (less_done | together),
             (utilisation > IDLE_UTILISATION) & (efficiency < STOPPED),
-            self.named("allocatable share lost") > PART,
+            (self.named("allocatable share lost") > PART) & observation.whole_shares,
             unanswered & ((self.named("usual of utilisation") > MORE_UTILISED) | hung),
             family & (observation.sends_more > SENDS_AGAIN),
         ])  # fmt: skip
