@@ -38,9 +38,8 @@ KNOWN = (
         "MET-006",
         3600.0,
         "a short run has too few changes of state to always prove it; a full run does (8.5 s, bound 8.9 s): of a "
-        "thousand changes seven or so come late, most at nodes alone with a slow host, in families of two, and where "
-        "faults come seldom; what is never recognised counts as 3600 s, so that MET-016 is what shows whether it has "
-        "become worse",
+        "thousand changes seven or so come late, most at nodes alone and in families that have a slow host; what is "
+        "never recognised counts as 3600 s, so that MET-016 is what shows whether it has become worse",
     ),
     Shortfall(
         "MET-024",

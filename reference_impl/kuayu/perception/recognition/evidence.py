@@ -226,7 +226,7 @@ class Observer:
         tracker = self._tracker
         families = self.ties.families
         of_family = families.back(-families.maximum(-tracker.quiet[None]))[0]
-        self._slow_down(telemetry.now)
+        self._follow_families(telemetry.now)
         shared = telemetry.values[:, SHARE_COLUMN] * self._devices
         self._whole_shares &= ~(np.abs(shared - np.rint(shared)) > NEAR_WHOLE)
         of_members = families.back(families.mean((tracker.uneven >= UNEVEN)[None].astype(np.float32)))[0]
@@ -248,7 +248,7 @@ class Observer:
             whole_shares=self._whole_shares.copy(),
         )
 
-    def _slow_down(self, now: float) -> None:
+    def _follow_families(self, now: float) -> None:
         """Follow for how long some signal of each family that does not come in bursts has been lower."""
         step = np.float32(0.0 if np.isnan(self._now) else np.clip(now - self._now, 0.0, SLOWED_FOR))
         self._now = now

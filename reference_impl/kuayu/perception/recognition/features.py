@@ -454,9 +454,8 @@ class Tracker:
     def slowed(self) -> Floats:
         """Seconds for which all signals of work of each node have stood below their usual.
 
-        Samples in which they do not count twice against it, and not at all where power is lower all the same.
-
-        Zero where work is uneven between pauses too: a load that falls is no slowness.
+        Samples in which they do not count twice against it, and not at all where power is lower all the same. Zero
+        where work is uneven between pauses too: a load that falls is no slowness.
         """
         even = self.uneven_between_pauses < EVEN_BETWEEN_PAUSES
         seconds: Floats = np.where(even, self._history.slowed, np.float32(0.0))
