@@ -145,6 +145,18 @@ def test_it_does_where_hundreds_wait_and_others_have_to_make_room(family: str, l
     assert went > 5
 
 
+def test_it_does_where_jobs_have_many_priorities() -> None:
+    """Whose losses count a tenth for each priority between, so that the lowest make room."""
+    its, rule, stopped = made("reference", 4.0, load=1.6), CompiledRule(), 0
+    jobs = tuple(replace(job, priority=number % 4) for number, job in enumerate(its.workload.jobs))
+    for epoch, found in epochs(replace(its, workload=replace(its.workload, jobs=jobs)), rule):
+        epoch_loop.decide(epoch.world.handle, rule.handle)
+        told = by_compiled(rule)
+        assert told == by_reference(epoch.world, found), epoch.view.now
+        stopped += sum(what == "stops" for what, *_ in told)
+    assert stopped > 5
+
+
 @pytest.mark.parametrize("family", ["reference", "partition"])
 def test_a_network_sets_the_same_constants_and_the_same_orders_follow(family: str) -> None:
     """Weights are drawn, and large enough that constants differ from epoch to epoch; the other sees the same."""

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 from kuayu.scheduling.availability import Availability
 from kuayu.scheduling.candidates import Candidates, Prediction
-from kuayu.scheduling.scoring import (
-    Scoring,
-)
+from kuayu.scheduling.node_allocator import KeptNodes
+from kuayu.scheduling.scoring import BEGINS, RUNS, Scoring
 from kuayu.scheduling.state import Flags, Floats, Numbers
 
 
@@ -45,6 +44,17 @@ class Attempt:
             raise ValueError("nothing is chosen")
         return int(self.rows[self.chosen])
 
+    @property
+    def seconds(self) -> float:
+        """Seconds for which it would hold the devices of what is chosen.
+
+        Raises:
+            ValueError: Nothing is.
+        """
+        if self.chosen is None:
+            raise ValueError("nothing is chosen")
+        return float(self.features[self.chosen, BEGINS] + self.features[self.chosen, RUNS])
+
 
 @dataclass(frozen=True, slots=True)
 class Migration:
@@ -79,6 +89,7 @@ class EpochResult:
         attempts: Jobs in the order in which they were looked at.
         fallback: Whether the scorer failed and the rule answered in its place.
         preemption: Running jobs that are preempted.
+        kept: Nodes that are kept for jobs that wait.
     """
 
     candidates: Candidates
@@ -88,3 +99,4 @@ class EpochResult:
     attempts: list[Attempt] = field(default_factory=list)
     fallback: bool = False
     preemption: list[Migration] = field(default_factory=list)
+    kept: list[KeptNodes] = field(default_factory=list)

@@ -8,18 +8,32 @@ Between two devices of a job lie no hops on one node, one on nodes of one leaf s
 3. A batch is packed at once: those that communicate most choose first. Each takes as few switches as will do, of these
    as few nodes, and of these the room that fits best. A gang that hardly communicates loses nothing by lying far apart;
    it takes the smallest pieces, which are of no use to anybody else.
+4. Nodes that are kept for somebody who waits are given to those alone who come before it, or will have left them when
+   it is to have them.
 
 Placing by network distance: M. Amaral et al., "Topology-aware GPU scheduling for learning workloads in cloud
 environments", SC 2017. Fragments: Q. Weng et al., "Beware of fragmentation", USENIX ATC 2023.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuayu.scheduling.state import ANYWHERE, NOWHERE, ONE_NODE, ONE_SWITCH, Counts, Flags, Nodes, Numbers, Snapshot
+from kuayu.scheduling.state import (
+    ANYWHERE,
+    NOWHERE,
+    ONE_NODE,
+    ONE_SWITCH,
+    Counts,
+    Flags,
+    Nodes,
+    Numbers,
+    Snapshot,
+)
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -36,6 +50,23 @@ SAME_SWITCH, OTHER_SWITCH = 1.0, 2.0
 """Hops between two devices on different nodes."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptNodes:
+    """Nodes that are kept for a job that waits.
+
+    Attributes:
+        pool: Number of the pool.
+        nodes: Numbers of nodes within it.
+        start: Seconds until the job is to have them.
+        rank: How many were tried before it.
+    """
+
+    pool: int
+    nodes: Numbers
+    start: float
+    rank: int
+
+
 class FreeNodes:
     """Nodes of one pool, and what is free on them.
 
@@ -43,6 +74,7 @@ class FreeNodes:
         names: Of the nodes.
         free: Devices, by node.
         switch: Number of the switch, by node; one of which no switch is told is near to none, and has its own.
+        kept: What is kept for whom.
     """
 
     def __init__(self, nodes: Nodes) -> None:
@@ -53,6 +85,17 @@ class FreeNodes:
         switch = np.where(alone, named + np.cumsum(alone), nodes.switch)
         _, self.switch = np.unique(switch, return_inverse=True)
         self._switches = int(self.switch.max(initial=-1)) + 1
+        self.kept: list[KeptNodes] = []
+
+    def open_to(self, gang: "Gang") -> "FreeNodes":
+        """Nodes as a gang may use them."""
+        closed = [kept.nodes for kept in self.kept if kept.start < gang.seconds and kept.rank < gang.rank]
+        if not closed:
+            return self
+        others = copy(self)
+        others.free = self.free.copy()
+        others.free[np.concatenate(closed)] = 0
+        return others
 
     def take(self, assignment: NodeAssignment) -> NodeAssignment:
         """Give out the named devices."""
@@ -123,7 +166,9 @@ class FreeNodes:
         return tuple(sorted((int(node), per_node) for node in chosen[order]))
 
     def assigned(self, gang: "Gang") -> NodeAssignment | None:
-        """Seats for a gang as it needs them, where so many devices are free; none where no nodes have them so."""
+        """Seats for a gang as it needs them; none where no nodes have them so."""
+        if gang.devices > int(self.free.sum()):
+            return None
         one_node = gang.within == ONE_NODE
         if gang.per_node and not one_node:
             return self.portions(gang.devices, gang.per_node, one_switch=gang.within == ONE_SWITCH)
@@ -231,6 +276,8 @@ class Gang:
         traffic: Bytes a second that its devices send each other.
         per_node: Devices that it needs on each node; zero where it does not matter.
         within: How near to each other all of them have to lie, by ``SCOPES``.
+        seconds: For how long it holds them; infinite where nobody says.
+        rank: How many are tried before it; infinite for one that comes after all.
     """
 
     pool: int
@@ -238,6 +285,8 @@ class Gang:
     traffic: float = 0.0
     per_node: int = 0
     within: int = ANYWHERE
+    seconds: float = inf
+    rank: float = inf
 
     @property
     def particular(self) -> bool:
@@ -245,10 +294,10 @@ class Gang:
         return bool(self.per_node) or self.within != ANYWHERE
 
 
-def gang_of(snapshot: Snapshot, job: int, pool: int, devices: int) -> Gang:
-    """Devices of a pool for a job, with what it sends and what it needs of nodes."""
+def gang_of(snapshot: Snapshot, job: int, pool: int, devices: int, seconds: float = inf, rank: float = inf) -> Gang:
+    """Devices of a pool for a job, with what it sends and what it needs of nodes; the rest as :class:`Gang` has it."""
     jobs = snapshot.jobs
-    return Gang(pool, devices, traffic(snapshot, job), int(jobs.per_node[job]), int(jobs.within[job]))
+    return Gang(pool, devices, traffic(snapshot, job), int(jobs.per_node[job]), int(jobs.within[job]), seconds, rank)
 
 
 def shaped(snapshot: Snapshot, job: Numbers, pools: Numbers, devices: Counts) -> Flags:
@@ -286,15 +335,19 @@ class NodeAllocator:
 
     def free(self, pool: int) -> int:
         """Devices that are free on the nodes of a pool, which are told."""
-        return int(self._free_nodes(pool).free.sum())
+        return int(self.nodes_of(pool).free.sum())
 
     def take(self, pool: int, assignment: NodeAssignment) -> None:
         """Give out the named devices."""
-        self._free_nodes(pool).take(assignment)
+        self.nodes_of(pool).take(assignment)
+
+    def keep(self, kept: KeptNodes) -> None:
+        """Somebody who waits is to have some nodes."""
+        self.nodes_of(kept.pool).kept.append(kept)
 
     def give_back(self, pool: int, assignment: NodeAssignment) -> None:
         """The named devices are free again."""
-        self._free_nodes(pool).give_back(assignment)
+        self.nodes_of(pool).give_back(assignment)
 
     def pack(self, gangs: Sequence[Gang]) -> tuple[NodeAssignment | None, ...]:
         """Give out devices to a batch.
@@ -306,7 +359,7 @@ class NodeAllocator:
         assignments: list[NodeAssignment | None] = [() if not self.knows_nodes(gang.pool) else None for gang in gangs]
         for pool in dict.fromkeys(gang.pool for gang in gangs if self.knows_nodes(gang.pool)):
             own = {number: gang for number, gang in enumerate(gangs) if gang.pool == pool}
-            for number, assignment in _packed(self._free_nodes(pool), own).items():
+            for number, assignment in _packed(self.nodes_of(pool), own).items():
                 assignments[number] = assignment
         return tuple(assignments)
 
@@ -316,8 +369,8 @@ class NodeAllocator:
         One that grows keeps its devices and is given more on its own nodes and switches first; one that shrinks gives
         back those on nodes where it has least. None, and nothing changes, where not as many are free.
         """
-        free_nodes = self._free_nodes(gang.pool)
-        assignment = free_nodes.resized(gang.devices, current, gang.per_node)
+        free_nodes = self.nodes_of(gang.pool)
+        assignment = free_nodes.open_to(gang).resized(gang.devices, current, gang.per_node)
         if assignment is not None and not free_nodes.fulfils(gang, assignment):
             return None
         if assignment is not None:
@@ -325,13 +378,17 @@ class NodeAllocator:
             free_nodes.take(assignment)
         return assignment
 
+    def found(self, gang: Gang) -> NodeAssignment | None:
+        """An assignment as a gang needs it, if there is one; where nodes are not told, nobody can say no."""
+        return self.nodes_of(gang.pool).open_to(gang).assigned(gang) if self.knows_nodes(gang.pool) else ()
+
     def allows(self, gang: Gang) -> bool:
-        """Whether there is an assignment as a gang needs it; where nodes are not told, nobody can say no."""
-        return not self.knows_nodes(gang.pool) or self._free_nodes(gang.pool).assigned(gang) is not None
+        """Whether there is one."""
+        return self.found(gang) is not None
 
     def distance(self, pool: int, assignment: NodeAssignment) -> float:
         """Mean hops between two devices of a gang, from zero to two; zero for one device."""
-        return self._free_nodes(pool).distance(assignment)
+        return self.nodes_of(pool).distance(assignment)
 
     def assignment(self, pool: int, nodes: "Iterable[documents.NodeShare]") -> NodeAssignment:
         """The assignment that shares of nodes name.
@@ -339,17 +396,17 @@ class NodeAllocator:
         Raises:
             KeyError: The pool has no such node.
         """
-        names = self._free_nodes(pool).names
+        names = self.nodes_of(pool).names
         numbers = self._numbers.setdefault(pool, {}) or {name: number for number, name in enumerate(names)}
         self._numbers[pool] = numbers
         return tuple(sorted((numbers[share["node"]], int(share["devices"])) for share in nodes))
 
     def named(self, pool: int, assignment: NodeAssignment) -> "list[documents.NodeShare]":
         """An assignment with the names of its nodes."""
-        names = self._free_nodes(pool).names
+        names = self.nodes_of(pool).names
         return [{"node": names[node], "devices": devices} for node, devices in assignment]
 
-    def _free_nodes(self, pool: int) -> FreeNodes:
+    def nodes_of(self, pool: int) -> FreeNodes:
         """Made when it is first asked for, since most decisions touch few pools.
 
         Raises:
@@ -393,7 +450,8 @@ def _packed(free_nodes: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeA
     assignments: dict[int, NodeAssignment] = {}
     # those that need something of nodes come before those that may lie anywhere
     for number in sorted((*heavy, *light), key=lambda number: not gangs[number].particular):
-        if (assignment := free_nodes.assigned(gangs[number])) is not None:
+        gang = gangs[number]
+        if (assignment := free_nodes.open_to(gang).assigned(gang)) is not None:
             assignments[number] = free_nodes.take(assignment)
     by_size: dict[int, list[int]] = {}
     for number in (*heavy, *reversed(light)):

@@ -10,7 +10,7 @@ Source: class ``SchedulingState`` of the information model (``spec/model/schedul
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from math import inf, nan
@@ -31,6 +31,7 @@ from kuayu.scheduling.state import (
     Counts,
     Flags,
     Floats,
+    HeldNodes,
     Holdings,
     Jobs,
     Links,
@@ -514,6 +515,10 @@ def snapshot_of(state: "documents.SchedulingState", parsed: ParsedJobs | None = 
     pools, numbers = pools_of(ordered, accelerators)
     profiles, index = index_of(state["accelerators"])
     copies = {copy["artefact"]: copy["domains"] for copy in state.get("copies") or ()}
+    jobs = _jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"]))
+    holdings = _holdings(parsed.holdings, parsed.waiting, now, domains, accelerators, numbers)
+    if jobs.particular[: parsed.waiting].any():
+        holdings = replace(holdings, nodes=_held_nodes(parsed.holdings, holdings.pool, pools))
     refused = {entry["job"] for entry in state.get("refused") or () if entry["reason"] == "no_room"}
     return Snapshot(
         waiting=parsed.waiting,
@@ -522,8 +527,8 @@ def snapshot_of(state: "documents.SchedulingState", parsed: ParsedJobs | None = 
         reachable=np.array([domain.get("reachable") is not False for domain in ordered], dtype=np.bool_),
         pools=pools,
         links=links_of(state["links"], domains),
-        jobs=_jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"])),
-        holdings=_holdings(parsed.holdings, parsed.waiting, now, domains, accelerators, numbers),
+        jobs=jobs,
+        holdings=holdings,
         names=Names(tuple(accelerators), tuple(domains), parsed.names),
         now=now,
         denied=frozenset(
@@ -670,6 +675,28 @@ def _holdings(
         saving=np.array([phase == "interrupted" for phase in parsed.phases], dtype=np.bool_),
         undisturbed=np.where(np.isnan(undisturbed), inf, undisturbed),
     )
+
+
+def _held_nodes(parsed: ParsedHoldings, pool: Numbers, pools: Pools) -> HeldNodes:
+    """What running jobs hold by node; nodes that their pool no longer has are left out.
+
+    Args:
+        parsed: What they tell.
+        pool: Number of the pool, by share.
+        pools: With their nodes.
+    """
+    shares, names = parsed.nodes
+    known: dict[int, dict[str, int]] = {}
+    rows: list[tuple[int, int, int]] = []
+    for share, name, devices in zip(shares, names, parsed.node_devices, strict=True):
+        where = int(pool[share])
+        if where not in known:
+            nodes = pools.nodes[where]
+            known[where] = {} if nodes is None else {node: number for number, node in enumerate(nodes.names)}
+        if name in known[where]:
+            rows.append((share, known[where][name], devices))
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return HeldNodes(columns[:, 0].astype(np.intp), columns[:, 1].astype(np.intp), columns[:, 2])
 
 
 def _numbers(values: Sequence[int]) -> Numbers:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -60,11 +61,11 @@ class Account:
     def __init__(self, snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator) -> None:
         self._snapshot, self._decided, self._allocator = snapshot, result, allocator
 
-    def gangs(self, job: int, row: int) -> list[Gang]:
-        """Devices of a candidate, pool by pool."""
+    def gangs(self, job: int, row: int, seconds: float = inf, rank: float = inf) -> list[Gang]:
+        """Devices of a candidate, pool by pool; the rest as :class:`Gang` has it."""
         candidates = self._decided.candidates
         pairs = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
-        return [gang_of(self._snapshot, job, pool, devices) for pool, devices in pairs if devices > 0]
+        return [gang_of(self._snapshot, job, pool, devices, seconds, rank) for pool, devices in pairs if devices > 0]
 
     def placement(
         self, gangs: Sequence[Gang], row: int, bought: Sequence[int], assignment: Sequence[NodeAssignment]
@@ -186,19 +187,22 @@ class Account:
         if attempt.chosen is None:
             seconds = attempt.features[:, BEGINS] + attempt.features[:, RUNS]
             if np.isfinite(seconds).any():
-                best = self._where(int(attempt.rows[int(seconds.argmin())]))
+                row = int(attempt.rows[int(seconds.argmin())])
+                best = self._where(row)
+                if self._cut_up(attempt.job, row):
+                    return f"It would run best on {best}; these have {NOT_AS_NEEDED}, and nothing says when they will."
                 return f"It would run best on {best}; nothing says when these will be free."
             return f"{NO_WAY} {self._missing(attempt)}."
         features = attempt.features[attempt.chosen]
         where = self._where(attempt.row)
         if not attempt.starts:
-            if self._particular(attempt) and not all(map(self._allocator.allows, self.gangs(attempt.job, attempt.row))):
-                return f"It waits for {where}: these have not enough free on nodes as it needs them."
+            waits = float(features[WAITS])
+            if self._cut_up(attempt.job, attempt.row):
+                return f"It waits about {waits:.0f} s for {where}: until then, these have {NOT_AS_NEEDED}."
             if self._unsold(attempt):
                 return (
                     f"It would run best on {where}; so many are free, and none of the ways of buying has as many now."
                 )
-            waits = float(features[WAITS])
             if not np.isfinite(waits):
                 return f"It would run best on {where}; nothing says when these will be free."
             what = "and what else could be had now costs more than the wait" if others else "and nothing else is free"
@@ -230,7 +234,7 @@ class Account:
         most = int(pools.devices[left].max())
         if most < least:
             return f"the {least} devices that it needs at least: the largest that will do has {most}"
-        if self._particular(attempt):
+        if self._particular(attempt.job):
             return "nodes that can hold devices as it needs them"
         return "devices on which it may run, in a way that it may be split"
 
@@ -243,9 +247,13 @@ class Account:
             (availability.free[pools] >= devices).all() and (availability.purchases.largest[pools] < devices).any()
         )
 
-    def _particular(self, attempt: Attempt) -> bool:
-        """Whether the job needs something of nodes."""
-        return gang_of(self._snapshot, attempt.job, 0, 0).particular
+    def _cut_up(self, job: int, row: int) -> bool:
+        """Whether enough devices are free for a candidate, and not on nodes as the job needs them."""
+        return self._particular(job) and not all(map(self._allocator.allows, self.gangs(job, row)))
+
+    def _particular(self, job: int) -> bool:
+        """Whether a job needs something of nodes."""
+        return gang_of(self._snapshot, job, 0, 0).particular
 
     def _where(self, row: int) -> str:
         candidates, pools, names = self._decided.candidates, self._snapshot.pools, self._snapshot.names
@@ -258,12 +266,14 @@ class Account:
 
 METHOD_NAME = "Least weighed completion with reservations"
 WITH_NETWORK = "Least weighed completion with reservations, constants set by PPO"
-METHOD_VERSION = "1.5.2"
+METHOD_VERSION = "1.5.3"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
 
 NO_WAY = "No pool that can be reached has"
 """Begins the reason of a job that could start nowhere, whatever were free."""
+
+NOT_AS_NEEDED = "not enough free on nodes as it needs them"
 
 CHANGES = {
     "resize": "It keeps fewer devices busy than it holds, and others wait for them; it goes on with those it uses.",
@@ -335,6 +345,8 @@ def report(
     if shares:
         result = planned(snapshot, result, {share["domain"]: float(share["share"]) for share in shares})
     allocator = NodeAllocator(snapshot.pools.nodes)
+    for kept in result.kept:
+        allocator.keep(kept)
     account = Account(snapshot, result, allocator)
     decisions, reasons = _starts(snapshot, result, allocator, account), Reasons()
     if not shares:
@@ -366,11 +378,11 @@ def _starts(
     snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator, account: Account
 ) -> "list[documents.PlacementDecision]":
     """Decisions for the jobs that start, in the order in which they were made; none that nodes have no room for."""
-    attempts = [attempt for attempt in result.attempts if attempt.starts]
-    gangs = [account.gangs(attempt.job, attempt.row) for attempt in attempts]
+    attempts = [(rank, attempt) for rank, attempt in enumerate(result.attempts) if attempt.starts]
+    gangs = [account.gangs(attempt.job, attempt.row, attempt.seconds, rank) for rank, attempt in attempts]
     assignment = iter(allocator.pack([gang for job_gangs in gangs for gang in job_gangs]))
     decisions: list[documents.PlacementDecision] = []
-    for attempt, job_gangs in zip(attempts, gangs, strict=True):
+    for (_, attempt), job_gangs in zip(attempts, gangs, strict=True):
         given = [next(assignment) for _ in job_gangs]
         if any(nodes is None for nodes in given):
             attempt.starts = False

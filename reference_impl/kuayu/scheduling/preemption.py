@@ -4,21 +4,24 @@
    others go on beside them: T. Gonzalez, "Optimal mean finish time preemptive schedules", TR 220, Pennsylvania State
    University, 1977. A long job need not be kept off fast devices while nobody else wants them: it is preempted when
    somebody does. It gives up no more devices than are needed.
-2. *Priority.* What jobs of lower priority lose counts a tenth, they are preempted however little they have before
-   them, and are stopped where nothing less will do. Jobs of the same priority are never stopped for each other, and
-   none is preempted for one of lower priority (JOB-016).
+2. *Priority.* What jobs of lower priority lose counts a tenth for each priority that lies between, so that those of the
+   lowest make room first; they are preempted however little they have before them, and are stopped where nothing less
+   will do. Jobs of the same priority are never stopped for each other, and none is preempted for one of lower priority
+   (JOB-016).
 3. *Migration and scale-up.* Whoever started on slow devices, or on few, need not stay there once better ones are free
    and nobody who waits takes them. It is interrupted only if that is little beside what it has before it, and if it
    ends clearly sooner, what it costs included.
 4. *Scale-down.* A job that asked for more than it uses goes on with as many devices as it keeps busy, where others wait
    for devices of its pool; once, and only if the interruption is little beside what others gain.
-5. *Interruption budget.* Whoever was interrupted is left alone for half an hour, whatever for, and until the next
+5. *Nodes.* For a job that needs something of nodes, those make room who sit on the nodes that it can have most cheaply;
+   on fewer devices goes on only who sits on one of them alone.
+6. *Interruption budget.* Whoever was interrupted is left alone for half an hour, whatever for, and until the next
    interruption takes no more than a twentieth of the time since: so nobody is interrupted more than twice an hour, and
    all interruptions of a job together take no more than a twentieth of its time, the first apart.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
@@ -27,8 +30,9 @@ import numpy as np
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.availability import EPOCH, Availability, paces
 from kuayu.scheduling.candidates import MONEY, Candidates
+from kuayu.scheduling.node_capacity import NodeCapacity, Units
 from kuayu.scheduling.scoring import BEGINS, CROWD, RUNS, WAITS, Scoring
-from kuayu.scheduling.state import NONE, Counts, Flags, Floats, Numbers, Snapshot
+from kuayu.scheduling.state import NONE, NOWHERE, Counts, Flags, Floats, Numbers, Snapshot
 from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, UtilisationPrior, restart, saving
 
 
@@ -103,12 +107,14 @@ class VictimSet:
         devices: On how many devices each goes on: what is not needed of an option is not taken.
         start: Seconds until the devices are free.
         lost: Seconds that those who are preempted lose.
+        nodes: Nodes that become free so, where that matters.
     """
 
     options: list[int]
     devices: list[int]
     start: float
     lost: float
+    nodes: Numbers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,38 @@ class Change:
     saves: Floats
     pause: Floats
     money: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOptions:
+    """What options give up of nodes, or of what hangs on a switch; ascending by unit.
+
+    Attributes:
+        unit: Number of the unit.
+        option: Row of the option.
+        freed: Devices of the unit that it gives up.
+        most: The most that its job can give up of the unit, at one of its options, zero at the others.
+    """
+
+    unit: Numbers
+    option: Numbers
+    freed: Counts
+    most: Counts
+
+    def of(self, unit: int, lost: Mapping[int, float], needed: int) -> dict[int, int]:
+        """Options by which devices of a unit are given up, and how many; those first that lose least for a device."""
+        own = slice(*np.searchsorted(self.unit, [unit, unit + 1]).tolist())
+        parts = dict(zip(self.option[own].tolist(), self.freed[own].tolist(), strict=True))
+        return dict(sorted(parts.items(), key=lambda part: lost[part[0]] / max(min(part[1], needed), 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """Options that are chosen together, in their order: their rows, the rows of their jobs, what they take of pools."""
+
+    options: list[int] = field(default_factory=list)
+    rows: set[int] = field(default_factory=set)
+    used: dict[int, int] = field(default_factory=dict)
 
 
 class ChangeableJobs:
@@ -247,7 +285,7 @@ MIN_REMAINING_RATIO = 2.0
 PAUSE_WEIGHT = 3.0
 """Seconds that a second of interruption counts."""
 LOWER_PRIORITY_WEIGHT = 0.1
-"""What a second counts that a job loses for one of higher priority."""
+"""What a second counts that a job loses for one of the next higher priority; of two above, the square of it."""
 INTERRUPTION_SECONDS = 3600.0
 """Seconds that an interruption counts beside: it may be in vain, and SCH-008 lets a job move once in ten hours."""
 MIN_SCORE_GAIN = 0.02
@@ -255,6 +293,10 @@ MIN_SCORE_GAIN = 0.02
 
 MAX_TRIES = 64
 """Candidates of an epoch for which victims are looked for."""
+MAX_UNITS = 32
+"""Nodes, or switches, of which is found at least what it costs to clear them: those that lack least."""
+UNITS_PER_NEEDED = 4
+"""The same for each that is needed."""
 
 
 class Preemption:
@@ -262,15 +304,18 @@ class Preemption:
 
     Attributes:
         migrations: Jobs that have been preempted, and what they go on with.
+        cleared: Nodes that become free so, by the number of the job that needs them.
 
     Args:
         snapshot: Its running jobs.
         availability: What is free; those who are preempted take from it.
+        node_capacity: What is free on nodes.
     """
 
-    def __init__(self, snapshot: Snapshot, availability: Availability) -> None:
-        self._snapshot, self._availability = snapshot, availability
+    def __init__(self, snapshot: Snapshot, availability: Availability, node_capacity: NodeCapacity) -> None:
+        self._snapshot, self._availability, self._node_capacity = snapshot, availability, node_capacity
         self.migrations: list[Migration] = []
+        self.cleared: dict[int, Numbers] = {}
         self._tries = MAX_TRIES
         self._blocks: dict[tuple[int, int], PoolOptions] = {}
 
@@ -309,13 +354,8 @@ class Preemption:
                 break
             row = attempt.rows[place]
             self._tries -= 1
-            victims = self.victims(
-                attempt.job,
-                int(candidates.pools[row, 0]),
-                int(candidates.devices[row, 0]),
-                float(seconds[place]),
-                delay,
-            )
+            pool, devices = int(candidates.pools[row, 0]), int(candidates.devices[row, 0])
+            victims = self._victims(attempt.job, pool, devices, float(seconds[place]), delay)
             if victims is None:
                 continue
             features = attempt.features[place : place + 1].copy()
@@ -333,31 +373,99 @@ class Preemption:
         self._make(victims, attempt.job)
         return place
 
+    def _victims(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
+        """The cheapest way for a job to have devices of a pool for so long, on nodes as it needs them."""
+        by_node = self._node_capacity.particular[job] and self._node_capacity.knows_nodes(pool)
+        return (self.victims_on_nodes if by_node else self.victims)(job, pool, devices, seconds, delay)
+
     def victims(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
         """The cheapest way for a job to have devices of a pool for so long, if it needs others to be preempted.
 
         Each loses what it does less of while the devices are held, since it may come back after that. Nobody makes
         room for a job of lower priority, or is stopped for one that has no higher.
         """
-        options, free = self._options, self._availability.free
-        more = devices - int(free[pool])
+        more = devices - int(self._availability.free[pool])
         if more <= 0:
             return None
-        block = self._block(pool, int(self._snapshot.jobs.priority[job]))
-        able = np.greater(block.left >= MIN_REMAINING_RATIO * seconds, self._gone.take(block.row))
-        (place,) = (able & (block.stays | (block.devices <= free.take(block.pool)))).nonzero()
+        block, place = self._able(job, pool, seconds)
         # of what a job gives up where it stays, no more is taken than is needed
         option, freed = block.option.take(place), block.freed.take(place)
         part = np.where(block.shrinks.take(place), np.minimum(more / freed, 1.0), 1.0)
-        elsewhere = delay * block.device_value.take(place) * block.devices.take(place) * seconds
-        counts = block.slower.take(place) * part * seconds + block.cost.take(place)
-        lost = block.weight.take(place) * counts + np.where(block.stays.take(place), 0.0, elsewhere)
+        lost = _loss(block, place, part, seconds, delay)
         order = np.argsort(lost / np.minimum(freed, more), kind="stable")
-        chosen = list(self._chosen(option[order], more))
-        beyond = sum(int(options.freed[row]) for row in chosen) - more
-        if beyond < 0:
+        gone = _Gone()
+        if self._choose(option[order].tolist(), self._options.freed.item, more, gone) < more:
             return None
-        rows, keeps = self._trimmed(chosen, beyond)
+        gives = {option: {pool: int(self._options.freed[option])} for option in gone.options}
+        return self._victim_set(job, self._trimmed(gives, {pool: more}), seconds, delay)
+
+    def victims_on_nodes(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
+        """The same for a job that needs something of the nodes of the pool, which are told."""
+        units = self._node_capacity.units(job, pool, devices)
+        missing = np.maximum(units.needed - units.free, 0)
+        block, place = self._able(job, pool, seconds)
+        given = self._given_up(units, pool, block, place)
+        most = np.bincount(given.unit, given.most, len(units.free))
+        able = np.flatnonzero((most >= missing) & ~units.closed)
+        able = able[np.argsort(missing[able], kind="stable")][: max(MAX_UNITS, UNITS_PER_NEEDED * units.count)]
+        lost = dict(zip(block.option[place].tolist(), _loss(block, place, 1.0, seconds, delay).tolist(), strict=True))
+        ways: dict[int, dict[int, int]] = {}
+        cost = np.full(len(units.free), inf)
+        for unit in able.tolist():
+            needed, gone = int(missing[unit]), _Gone()
+            ways[unit] = given.of(unit, lost, needed)
+            if self._choose(ways[unit], ways[unit].__getitem__, needed, gone) >= needed:
+                cost[unit] = sum(map(lost.__getitem__, gone.options))
+        best = units.best(cost, lambda costs: float(costs.sum()))
+        if best is None or not missing[best].any():
+            return None
+        gone = _Gone()
+        for unit in best.tolist():
+            # who sits on several of the nodes leaves all of them
+            needed = int(missing[unit]) - sum(ways[unit].get(option, 0) for option in gone.options)
+            if self._choose(ways[unit], ways[unit].__getitem__, needed, gone) < needed:
+                return None
+        gives = {option: {unit: way[option] for unit, way in ways.items() if option in way} for option in gone.options}
+        best = units.spare(gives)
+        trimmed = self._trimmed(gives, {unit: int(missing[unit]) for unit in best.tolist()})
+        nodes = np.flatnonzero(np.isin(units.unit, best))
+        return replace(self._victim_set(job, trimmed, seconds, delay), nodes=nodes)
+
+    def _able(self, job: int, pool: int, seconds: float) -> tuple["PoolOptions", Numbers]:
+        """Options of a pool, and places of those among them that are open to a job which holds devices for so long."""
+        block = self._block(pool, int(self._snapshot.jobs.priority[job]))
+        able = np.greater(block.left >= MIN_REMAINING_RATIO * seconds, self._gone.take(block.row))
+        (place,) = (able & (block.stays | (block.devices <= self._availability.free.take(block.pool)))).nonzero()
+        return block, place
+
+    def _given_up(self, units: Units, pool: int, block: "PoolOptions", place: Numbers) -> "UnitOptions":
+        """What options give up of units."""
+        held = self._node_capacity.held(pool, units)
+        row = self._row_of[held.job]
+        known = np.flatnonzero(row != NOWHERE)
+        unit, row, devices = held.unit[known], row[known], held.devices[known]
+        order = np.argsort(block.row[place], kind="stable")
+        first, last = (np.searchsorted(block.row[place], row, side, sorter=order) for side in ("left", "right"))
+        counts = last - first
+        entry = np.repeat(np.arange(len(row)), counts)
+        offset = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        option = order[np.repeat(first, counts) + offset]
+        shrinks = block.shrinks[place[option]]
+        whole = devices[entry] == self._running.devices[row[entry]]
+        freed = np.where(shrinks, block.freed[place[option]], devices[entry])
+        keep = np.flatnonzero(whole | ~shrinks)
+        entry, option, freed = entry[keep], option[keep], freed[keep]
+        # of what a job can give up of a unit only the most counts
+        most = np.zeros(len(row), dtype=np.int64)
+        np.maximum.at(most, entry, freed)
+        leading = np.zeros(len(entry), dtype=np.int64)
+        leading[np.unique(entry, return_index=True)[1]] = 1
+        return UnitOptions(unit[entry], block.option[place[option]], freed, leading * most[entry])
+
+    def _victim_set(self, job: int, trimmed: list[tuple[int, int]], seconds: float, delay: float) -> VictimSet:
+        """Rows of options, with the devices on which each goes on, and what that comes to."""
+        options = self._options
+        rows, keeps = np.array(trimmed, dtype=np.int64).reshape(-1, 2).T
         saves, slower, cost = options.saves[rows], options.slower[rows], options.cost[rows]
         if (keeps != options.devices[rows]).any():
             change = self._running.change(options.row[rows], options.pool[rows], keeps)
@@ -375,10 +483,10 @@ class Preemption:
             lower = priority < own
             able = (priority == own) & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[rows] > 0)
             rows = rows[lower | able]
-            lower = self._priority[options.row[rows]] < own
+            priority = self._priority[options.row[rows]]
             self._blocks[pool, own] = PoolOptions(
                 option=rows,
-                left=np.where(lower, inf, options.left[rows]),
+                left=np.where(priority < own, inf, options.left[rows]),
                 row=options.row[rows],
                 pool=options.pool[rows],
                 devices=options.devices[rows],
@@ -388,62 +496,86 @@ class Preemption:
                 slower=options.slower[rows],
                 cost=options.cost[rows],
                 device_value=self._device_value[rows],
-                weight=np.where(lower, LOWER_PRIORITY_WEIGHT, 1.0),
+                weight=self._weight(priority, own),
             )
         return self._blocks[pool, own]
+
+    def _weight(self, priority: Numbers, own: int) -> Floats:
+        """What a second counts that a job of a priority loses for one of another."""
+        below = self._priorities.searchsorted(own) - self._priorities.searchsorted(priority)
+        weight: Floats = LOWER_PRIORITY_WEIGHT ** below.astype(np.float64)
+        return weight
 
     def _lost(self, job: int, rows: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
         """Seconds that options count, those of others included who find devices taken elsewhere."""
         options, own = self._options, self._snapshot.jobs.priority[job]
         others = np.where(self._stays[rows], 0.0, delay * self._device_value[rows] * options.devices[rows] * seconds)
-        weight = np.where(self._priority[options.row[rows]] < own, LOWER_PRIORITY_WEIGHT, 1.0)
+        weight = self._weight(self._priority[options.row[rows]], int(own))
         lost: Floats = weight * (slower * seconds + cost) + others
         return lost
 
-    def _trimmed(self, chosen: list[int], beyond: int) -> tuple[Numbers, Counts]:
-        """Rows that are needed, and devices on which each goes on, where so many more than needed would be given up.
+    def _trimmed(self, gives: Mapping[int, Mapping[int, int]], wanted: Mapping[int, int]) -> list[tuple[int, int]]:
+        """Rows of the options that are needed, and devices on which each goes on: no more is given up than is wanted.
 
         The last of them, who lose most for a device, keep theirs first.
+
+        Args:
+            gives: Devices that each option gives up in each place, by row of the option.
+            wanted: Devices that are wanted in each place.
         """
         options, running, jobs = self._options, self._running, self._snapshot.jobs
+        beyond = {where: sum(parts.get(where, 0) for parts in gives.values()) - more for where, more in wanted.items()}
         trimmed: list[tuple[int, int]] = []
-        for option in reversed(chosen):
-            row, devices, freed = int(options.row[option]), int(options.devices[option]), int(options.freed[option])
-            if freed <= beyond:
-                beyond -= freed
+        for option in reversed([*gives]):
+            row, devices, parts = int(options.row[option]), int(options.devices[option]), gives[option]
+            if all(freed <= beyond.get(where, freed) for where, freed in parts.items()):
+                for where in beyond:
+                    beyond[where] -= parts.get(where, 0)
                 continue
-            if options.pool[option] == options.was[option]:
+            if options.pool[option] == options.was[option] and [*parts.values()] == [int(options.freed[option])]:
+                (where,) = parts
                 least, step = int(jobs.minimum[running.job[row]]), int(jobs.step[running.job[row]])
-                more = least + (devices + beyond - least) // step * step
+                more = least + (devices + beyond[where] - least) // step * step
                 if more >= max(devices, least):
-                    devices, beyond = more, beyond - (more - devices)
+                    beyond[where] -= more - devices
+                    devices = more
             trimmed.append((option, devices))
-        rows, counts = np.array(trimmed[::-1], dtype=np.int64).reshape(-1, 2).T
-        return rows, counts
+        return trimmed[::-1]
 
-    def _chosen(self, order: Numbers, more: int) -> Iterator[int]:
-        """The first of some options that can be carried out together, until so many devices are given up."""
-        options, availability = self._options, self._availability
-        gone: set[int] = set()
-        used: dict[int, int] = {}
-        for option in order.tolist():
-            if more <= 0:
-                return
+    def _choose(self, order: Iterable[int], freed_by: Callable[[int], int], more: int, gone: "_Gone") -> int:
+        """The first of some options that can be carried out together, until so many devices are given up.
+
+        Args:
+            order: Rows of the options.
+            freed_by: Devices that an option gives up.
+            more: How many are needed.
+            gone: What is chosen already; what is chosen here is added.
+
+        Returns:
+            Devices that are given up by what is chosen here; fewer than are needed where that cannot be.
+        """
+        options, availability, freed = self._options, self._availability, 0
+        for option in order:
+            if freed >= more:
+                break
             row, pool = int(options.row[option]), int(options.pool[option])
-            if row in gone:
+            if row in gone.rows:
                 continue
             if pool != options.was[option]:
-                taken = used.get(pool, 0) + int(options.devices[option])
+                taken = gone.used.get(pool, 0) + int(options.devices[option])
                 if not availability.leaves(pool, taken, float(options.left[option])):
                     continue
-                used[pool] = taken
-            gone.add(row)
-            more -= int(options.freed[option])
-            yield option
+                gone.used[pool] = taken
+            gone.rows.add(row)
+            gone.options.append(option)
+            freed += freed_by(option)
+        return freed
 
     def _make(self, victims: VictimSet, beneficiary: int) -> None:
         """Those who are preempted go."""
         options, availability = self._options, self._availability
+        if victims.nodes is not None:
+            self.cleared[beneficiary] = victims.nodes
         for option, devices in zip(victims.options, victims.devices, strict=True):
             row, pool = int(options.row[option]), int(options.pool[option])
             job, was, left = int(self._running.job[row]), int(options.was[option]), float(options.left[option])
@@ -468,6 +600,18 @@ class Preemption:
     def _priority(self) -> Numbers:
         priority: Numbers = self._snapshot.jobs.priority[self._running.job]
         return priority
+
+    @cached_property
+    def _priorities(self) -> Numbers:
+        """Priorities of those who could be preempted, each once, ascending."""
+        return np.unique(self._priority)
+
+    @cached_property
+    def _row_of(self) -> Numbers:
+        """Row among those that can be changed, by job; ``NOWHERE`` for one that cannot."""
+        row: Numbers = np.full(len(self._snapshot.jobs), NOWHERE, dtype=np.intp)
+        row[self._running.job] = np.arange(len(self._running.job))
+        return row
 
     @cached_property
     def _stays(self) -> Flags:
@@ -532,6 +676,22 @@ class Preemption:
             slower=np.maximum(1.0 - change.speed, 0.0)[keep],
             cost=_cost(change)[keep],
         )
+
+
+def _loss(block: PoolOptions, place: Numbers, part: Floats | float, seconds: float, delay: float) -> Floats:
+    """Seconds that options of a pool count for a job that holds devices for so long, by place.
+
+    Args:
+        block: Options of the pool.
+        place: Places among them.
+        part: Of what each gives up, the part that is needed.
+        seconds: For how long the devices are held.
+        delay: Jobs that a device second delays.
+    """
+    elsewhere = delay * block.device_value.take(place) * block.devices.take(place) * seconds
+    counts = block.slower.take(place) * part * seconds + block.cost.take(place)
+    lost: Floats = block.weight.take(place) * counts + np.where(block.stays.take(place), 0.0, elsewhere)
+    return lost
 
 
 def _cost(change: Change) -> Floats:

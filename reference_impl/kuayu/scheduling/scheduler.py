@@ -7,9 +7,9 @@
    (:func:`overtaken_until`).
 2. *Attempts.* Each job takes its best candidate; where it has to wait for that, it reserves or books it, unless running
    jobs are preempted for it.
-3. *Nodes.* What a job needs of nodes (:mod:`.node_allocator`) rules candidates out whose shape no node has, and keeps
-   it from those for which there is no such room now; nobody is interrupted for it, since that would free devices
-   anywhere.
+3. *Nodes.* What a job needs of nodes (:mod:`.node_capacity`) rules candidates out whose shape no node has, and it waits
+   for those for which there is no such room now. Where it reserves devices, it reserves the nodes as well; where others
+   are preempted for it, those are who sit on the nodes.
 4. *Accounts.* Where the state names accounts, those of one priority take turns by what they have used for their weight;
    inside an account the order stays.
 5. *Shares.* Where an allocation plan says so, each domain gives its part of the compute of what starts now. Compute is
@@ -27,7 +27,8 @@ import numpy as np
 from kuayu.scheduling.attempts import Attempt, EpochResult
 from kuayu.scheduling.availability import Availability, ends, trusted
 from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage
-from kuayu.scheduling.node_allocator import NodeAllocator, gang_of, shaped
+from kuayu.scheduling.node_allocator import shaped
+from kuayu.scheduling.node_capacity import NodeCapacity
 from kuayu.scheduling.preemption import Preemption
 from kuayu.scheduling.pricing import PurchaseOptions
 from kuayu.scheduling.scoring import (
@@ -49,7 +50,7 @@ from kuayu.scheduling.scoring import (
     Scoring,
     Weights,
 )
-from kuayu.scheduling.state import ANYWHERE, NONE, Accounts, Flags, Floats, Numbers, Snapshot
+from kuayu.scheduling.state import NONE, Accounts, Flags, Floats, Numbers, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +155,20 @@ def decide(
         preempt: Whether running jobs may be preempted.
     """
     scorer, queue_policy = scorer or Rule(), queue_policy or QueuePolicy()
-    free = trusted(snapshot)
-    availability = Availability(snapshot, free.copy(), ends(snapshot), PurchaseOptions(snapshot))
+    free, until = trusted(snapshot), ends(snapshot)
+    availability = Availability(snapshot, free.copy(), until, PurchaseOptions(snapshot))
     order = priority_order(snapshot, queue_policy)
     if not everyone:
         order = order[: LOOKED_AT if free.any() else BOOKED]
-    candidate_set = CandidateSet(snapshot, free)
-    candidates, prediction, first = gathered(candidate_set, order)
+    candidates, prediction, first = gathered(CandidateSet(snapshot, free), order)
     columns = features_of(snapshot, candidates, prediction, availability)
     delay = crowding(snapshot, order, queue_policy)
     columns[:, CROWD] *= np.repeat(delay, np.diff(first))
-    preemption, node_capacity = Preemption(snapshot, availability), NodeCapacity(snapshot)
-    scoring = Scoring(scorer, weights, columns)
-    result = EpochResult(candidates, prediction, availability, scoring, preemption=preemption.migrations)
+    node_capacity, scoring = NodeCapacity(snapshot, until), Scoring(scorer, weights, columns)
+    preemption = Preemption(snapshot, availability, node_capacity)
+    result = EpochResult(
+        candidates, prediction, availability, scoring, preemption=preemption.migrations, kept=node_capacity.kept
+    )
     (all_pools, all_devices), seconds = candidates.narrow, prediction.begins + prediction.runs
     hopeful = _any(availability.fits(all_pools, all_devices), first).tolist()
     bounds, rows, delays = first.tolist(), np.arange(len(candidates)), delay.tolist()
@@ -174,22 +176,23 @@ def decide(
     for place, job in enumerate(order.tolist()):
         job_rows = slice(bounds[place], bounds[place + 1])
         pools, devices, fits = all_pools[job_rows], all_devices[job_rows], None
-        idle = waiting >= BOOKED and not (hopeful[place] and (fits := availability.fits(pools, devices)).any())
-        idle |= place >= LOOKED_AT
+        idle = place >= LOOKED_AT or (
+            waiting >= BOOKED and not (hopeful[place] and (fits := availability.fits(pools, devices)).any())
+        )
         if job_rows.start == job_rows.stop or (idle and not everyone):
             continue
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(job_rows.start, job_rows.stop)), seconds[job_rows])
         now = availability.admits(pools, devices, seconds[job_rows], fits)
-        unassignable = node_capacity.unassignable(now, candidates, job_rows)
-        now = np.greater(now, unassignable | idle)
+        now = np.greater(node_capacity.admits(now, candidates, job_rows, seconds), idle)
         columns[job_rows, WAITS] = availability.waits(pools, devices, now)
+        node_capacity.prolong(columns[job_rows, WAITS], now, candidates, job_rows)
         attempt = Attempt(job, rows[job_rows], columns[job_rows], now, scoring.scores(job_rows), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
         if (
             preempt
-            and not (idle or node_capacity.particular[job])
+            and not idle
             and (better := preemption.better(attempt, job_rows, candidates, scoring, delays[place])) is not None
         ):
             attempt.chosen = better
@@ -198,50 +201,18 @@ def decide(
         row, attempt.starts = job_rows.start + attempt.chosen, bool(now[attempt.chosen])
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
+            node_capacity.take(candidates, row)
             waiting += 0 if availability.free.any() else BOOKED
-        elif not idle and not unassignable[attempt.chosen]:  # devices reserved for it would be free where it cannot run
+        elif not idle:
             waiting += 1
             start = float(columns[row, WAITS])
             if reserved < queue_policy.reservations and start < inf:
                 availability.keep(candidates.pools[row], candidates.devices[row], start)
+                node_capacity.keep(candidates, row, start, len(result.attempts) - 1, preemption.cleared.get(job))
                 reserved += 1
             availability.book(candidates.pools[row], candidates.devices[row], start, float(seconds[row]))
     result.fallback = scoring.fallback
     return result
-
-
-class NodeCapacity:
-    """Whether nodes have free what jobs need of them.
-
-    Attributes:
-        particular: Whether a job needs something of nodes, by job.
-    """
-
-    particular: list[bool]
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
-        self.particular = ((snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)).tolist()
-
-    def unassignable(self, now: Flags, candidates: Candidates, job_rows: slice) -> Flags:
-        """Which candidates of a job could start now, were it not for what it needs of nodes.
-
-        Args:
-            now: Which could start as far as devices of pools go.
-            candidates: All.
-            job_rows: Rows of the job.
-        """
-        if not self.particular[candidates.job[job_rows.start]]:
-            return np.zeros(len(now), dtype=np.bool_)
-        flags = [
-            free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=job_rows.start)
-        ]
-        return np.array(flags, dtype=np.bool_)
-
-    def _allows(self, candidates: Candidates, row: int) -> bool:
-        shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
-        gangs = [gang_of(self._snapshot, int(candidates.job[row]), *share) for share in shares if share[1] > 0]
-        return all(map(self._allocator.allows, gangs))
 
 
 def _distrust(availability: Availability, candidates: Candidates, seconds: Floats) -> None:
@@ -269,7 +240,7 @@ def gathered(candidate_set: CandidateSet, order: Numbers) -> tuple[Candidates, P
     place = np.full(int(order.max(initial=-1)) + 1, len(order))
     place[order] = np.arange(len(order))
     jobs = candidate_set.snapshot.jobs
-    if jobs.per_node.any() or (jobs.within != ANYWHERE).any():
+    if jobs.particular.any():
         able = shaped(candidate_set.snapshot, candidates.job, candidates.pools, candidates.devices)
         candidates = candidates.of(np.flatnonzero(able))
     if len(parts) > 1:

@@ -204,6 +204,12 @@ class Jobs:
         return len(self.requested)
 
     @property
+    def particular(self) -> Flags:
+        """Which jobs need something of nodes."""
+        flags: Flags = (self.per_node > 0) | (self.within != ANYWHERE)
+        return flags
+
+    @property
     def stated(self) -> Floats:
         """Work that jobs say they are: their duration times the devices that they keep busy."""
         return self.duration * self.used * self.requested
@@ -214,6 +220,21 @@ class Jobs:
         stated, done = self.stated, self.done
         _, doublings = np.frexp(np.divide(done, stated, out=np.zeros(len(done)), where=stated > 0.0))
         return np.ldexp(stated, np.maximum(doublings, 0)) - done
+
+
+@dataclass(frozen=True, slots=True)
+class HeldNodes:
+    """Devices of nodes that running jobs hold, of nodes that are told.
+
+    Attributes:
+        share: Number of the share.
+        node: Number of the node within its pool.
+        devices: How many of it.
+    """
+
+    share: Numbers
+    node: Numbers
+    devices: Counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +252,7 @@ class Holdings:
         ready: Seconds until its first step, by job that runs; zero for one that runs, not a number if not told.
         saving: Whether it only writes its checkpoint before it gives its devices back, by job that runs.
         undisturbed: Seconds since a decision interrupted it last, by job that runs; infinite where none did.
+        nodes: On which nodes; None where nobody who waits needs anything of nodes.
     """
 
     holder: Numbers
@@ -243,6 +265,7 @@ class Holdings:
     ready: Floats
     saving: Flags
     undisturbed: Floats
+    nodes: HeldNodes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,7 @@ EPOCH = np.dtype(
         ("victims", "i8"),
         ("choices", "i8"),  # times that victims were chosen
         ("highest", "i8"),  # priority of those who wait
+        ("priorities", "i8"),  # how many different ones those have who can be changed
         ("moves", "i8"),  # running jobs that go on elsewhere; of these, for others
         ("orders", "i8"),
         ("valued", "i8"),  # whether values of devices are found
@@ -225,6 +226,7 @@ class Tables(NamedTuple):
             as ``preemption.ChangeableJobs``;
             ``row_longer``: (R,) how many times as long each takes as on what it asked for; ``row_undisturbed``: (R,).
         gone: (R,) whether one of these was told to go.
+        priorities: (R,) those of these, each once, ascending.
         reach: (S,) whether a domain can be reached; ``pace``: (S,).
         available, tariff: (S, S) bits a second that one more flow may hope for, money for a bit.
         staged: (D,) epoch for which ``stage_seconds``, ``stage_money`` (D, S) hold; ``coming_of``, ``coming`` likewise.
@@ -291,6 +293,7 @@ class Tables(NamedTuple):
     row_longer: Floats
     row_undisturbed: Floats
     gone: Numbers
+    priorities: Numbers
     reach: Numbers
     pace: Floats
     available: Floats

@@ -220,7 +220,17 @@ def _of_runs(world: Holder, runs: int) -> dict[str, Any]:
     return {
         **{
             name: numbers(runs)
-            for name in ("running", "mode", "saving", "share_first", "share_count", "gone", "victims", "victim_devices")
+            for name in (
+                "running",
+                "mode",
+                "saving",
+                "share_first",
+                "share_count",
+                "gone",
+                "priorities",
+                "victims",
+                "victim_devices",
+            )
         },
         **{name: np.zeros(runs) for name in ("rate", "ready", "ends", "row_left", "row_longer", "row_undisturbed")},
         **{name: numbers(runs) for name in ("row_of", "row_pool", "row_devices")},

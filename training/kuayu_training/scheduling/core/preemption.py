@@ -1,7 +1,7 @@
 """Running jobs that are stopped, migrated, scaled up or down: ``kuayu.scheduling.preemption``, function by function.
 
 - ``find_running`` is ``ChangeableJobs``, ``change`` its method;
-- ``find_options`` is ``Preemption._options`` of one pool;
+- ``find_options`` is ``Preemption._options`` of one pool, ``weight_of`` its ``_weight``;
 - ``better``, ``victims``, ``choose``, ``keep_beyond`` and ``make`` are ``better``, ``victims``, ``_chosen``,
   ``_trimmed`` and ``_make`` of ``Preemption``;
 - ``migrations`` with ``gain_of`` are ``migrations`` with ``_gains``, and ``scale_downs`` is the function of this name.
@@ -124,9 +124,36 @@ def begin_options(w, r):
     find_running(w, r)
     e.options = 0
     e.highest = w.jobs[w.pending[0]].priority if e.waiting else NEVER
+    find_priorities(w, r)
     for pool in range(r.free.size):
         r.option_begin[pool] = r.option_count[pool] = NONE
         r.option_free[pool] = r.free[pool]
+
+
+@compiled
+def find_priorities(w, r):
+    """Priorities of running jobs that can be changed, each once, ascending."""
+    e, priorities, n = r.epoch[0], r.priorities, 0
+    for row in range(e.elsewhere):
+        priority, place = w.jobs[r.row_of[row]].priority, n
+        while place > 0 and priorities[place - 1] > priority:
+            place -= 1
+        if place > 0 and priorities[place - 1] == priority:
+            continue
+        for later in range(n, place, -1):
+            priorities[later] = priorities[later - 1]
+        priorities[place] = priority
+        n += 1
+    e.priorities = n
+
+
+@compiled
+def weight_of(r, priority, own):
+    """What a second counts that a job of a priority loses for one of another."""
+    below = 0
+    for place in range(r.epoch[0].priorities):
+        below += priority <= r.priorities[place] < own
+    return r.parameters[LOWER_PRIORITY_WEIGHT] ** float(below)
 
 
 @compiled
@@ -297,7 +324,6 @@ def victims(w, r, job, pool, devices, seconds, delay):
     own, options, free, value = w.jobs[job].priority, r.options, r.free, r.value
     able, gone, per_device = r.scratch[4], r.gone, r.levels[3]
     ratio, most_share = p[MIN_REMAINING_RATIO], p[MAX_PAUSE_SHARE]
-    weight_of_lower = p[LOWER_PRIORITY_WEIGHT]
     n = sum_freed = 0
     for number in range(begin, begin + count):
         option = options[number]
@@ -315,7 +341,7 @@ def victims(w, r, job, pool, devices, seconds, delay):
             continue
         part = min(more / option.freed, 1.0) if stays and option.devices > 0 else 1.0
         others = 0.0 if stays else delay * value[option.pool] * option.devices * seconds
-        weight = weight_of_lower if priority < own else 1.0
+        weight = weight_of(r, priority, own)
         option.lost = weight * (option.slower * part * seconds + option.cost) + others
         able[n] = number
         per_device[n] = option.lost / min(option.freed, more)
@@ -383,7 +409,7 @@ def keep_beyond(w, r, job, pool, count, beyond, seconds, delay):
         option = options[chosen[place]]
         speed, option_saves, pause, money = change(w, r, option.row, option.pool, devices[place])
         others = 0.0 if option.pool == pool else delay * r.value[option.pool] * option.devices * seconds
-        weight = r.parameters[LOWER_PRIORITY_WEIGHT] if option.priority < own else 1.0
+        weight = weight_of(r, option.priority, own)
         lost += weight * (max(1.0 - speed, 0.0) * seconds + cost_of(r, pause, money)) + others
         saves = max(saves, option_saves)
         chosen[remaining], devices[remaining] = chosen[place], devices[place]

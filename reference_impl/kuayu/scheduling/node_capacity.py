@@ -1,0 +1,298 @@
+"""What jobs need of nodes: whether nodes have it free, when they will, and which are kept for whom.
+
+1. A gang that needs so many devices on each node, or all on one node, takes nodes one by one; one that needs to be on
+   one leaf switch and says nothing of nodes takes what hangs on a switch as a whole. Both are *units* here.
+2. A unit is ready once enough of it is free; jobs on it are expected to end as :func:`.availability.ends` says.
+3. Units that a job waits for are kept for it: whoever would hold devices of them at that time goes elsewhere. So a job
+   that needs a whole node does not wait for ever while small ones come and go. (D. Lifka, "The ANL/IBM SP scheduling
+   system", JSSPP 1995, has it for devices.)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from kuayu.scheduling.candidates import Candidates
+from kuayu.scheduling.node_allocator import FreeNodes, Gang, KeptNodes, NodeAllocator
+from kuayu.scheduling.state import ONE_NODE, ONE_SWITCH, Counts, Flags, Floats, Numbers, Snapshot
+
+NodeNeed = tuple[int, int, int, int]
+"""Pool, devices, of these on each node or zero, and how near to each other, by ``SCOPES``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How a gang could lie on the nodes of its pool.
+
+    Attributes:
+        unit: Number of the unit, by node.
+        free: Devices, by unit; none where a node of it is kept for somebody else.
+        closed: Whether that is so, by unit.
+        group: Of units that have to be taken together: all are of one group.
+        needed: Devices that are needed of a unit.
+        count: Units that are needed.
+    """
+
+    unit: Numbers
+    free: Counts
+    closed: Flags
+    group: Numbers
+    needed: int
+    count: int
+
+    @classmethod
+    def of(cls, need: NodeNeed, nodes: FreeNodes) -> "Units":
+        """Units for what is needed of the nodes of a pool."""
+        _, devices, per_node, within = need
+        one_switch = within == ONE_SWITCH
+        unit = nodes.switch if one_switch and not per_node else np.arange(len(nodes.free))
+        needed = per_node if per_node and within != ONE_NODE else devices
+        total = int(unit.max(initial=-1)) + 1
+        closed = np.zeros(total, dtype=np.bool_)
+        for kept in nodes.kept:
+            closed[unit[kept.nodes]] = True
+        free = np.where(closed, 0, np.bincount(unit, nodes.free, total)).astype(np.int64)
+        group = nodes.switch if one_switch and per_node else np.zeros(total, dtype=np.intp)
+        return cls(unit, free, closed, group, needed, devices // needed)
+
+    def best(self, cost: Floats, total: Callable[[Floats], float]) -> Numbers | None:
+        """As many units as are needed, those that cost least together; none where not as many can be had.
+
+        Args:
+            cost: By unit; infinite where it cannot be had.
+            total: What several cost together.
+        """
+        found, least = None, inf
+        order = np.argsort(cost, kind="stable")
+        for group in np.unique(self.group).tolist():
+            own = order[self.group[order] == group][: self.count]
+            if len(own) == self.count and (together := total(cost[own])) < least:
+                found, least = own, together
+        return found
+
+    def spare(self, gives: dict[int, dict[int, int]]) -> Numbers:
+        """Units that suffice once devices are given up; who need not give up any for that is left out, the last first.
+
+        Args:
+            gives: Devices that somebody gives up, by unit; with all of them units suffice.
+        """
+        free = self.free.copy()
+        for parts in gives.values():
+            for unit, freed in parts.items():
+                free[unit] += freed
+        found = self._enough(free)
+        for somebody in reversed([*gives]):
+            without = free.copy()
+            for unit, freed in gives[somebody].items():
+                without[unit] -= freed
+            if (spared := self._enough(without)) is not None:
+                found, free = spared, without
+                del gives[somebody]
+        assert found is not None
+        return found
+
+    def _enough(self, free: Counts) -> Numbers | None:
+        """Units with as much free as is needed, the tightest; none where there are not as many."""
+        cost = np.where((free >= self.needed) & ~self.closed, free.astype(np.float64), inf)
+        return self.best(cost, lambda costs: float(costs.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUnits:
+    """What running jobs hold of units, by unit and job; ascending by unit.
+
+    Attributes:
+        unit: Number of the unit.
+        job: Number of the job.
+        devices: How many it holds of it.
+    """
+
+    unit: Numbers
+    job: Numbers
+    devices: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWait:
+    """When nodes will have what a gang needs.
+
+    Attributes:
+        seconds: Until then; infinite where nothing says when.
+        nodes: Which; none where that is so, or where it does not matter.
+    """
+
+    seconds: float
+    nodes: Numbers
+
+
+NO_NODES: Numbers = np.zeros(0, dtype=np.intp)
+NO_WAIT, NEVER = NodeWait(0.0, NO_NODES), NodeWait(inf, NO_NODES)
+
+
+class NodeCapacity:
+    """Whether and when nodes have free what jobs need of them, while an epoch is being decided.
+
+    Attributes:
+        particular: Whether a job needs something of nodes, by job.
+        kept: Nodes that are kept for jobs that wait.
+
+    Args:
+        snapshot: Nodes, and who holds them.
+        ends: Seconds until each running job is expected to give its devices back.
+    """
+
+    def __init__(self, snapshot: Snapshot, ends: Floats) -> None:
+        self._snapshot, self._ends, self._allocator = snapshot, ends, NodeAllocator(snapshot.pools.nodes)
+        self._waits: dict[NodeNeed, NodeWait] = {}
+        self._room: dict[NodeNeed, bool] = {}
+        self.particular: list[bool] = snapshot.jobs.particular.tolist()
+        self.kept: list[KeptNodes] = []
+
+    def admits(self, now: Flags, candidates: Candidates, job_rows: slice, seconds: Floats) -> Flags:
+        """Which candidates of a job can start now, by what it needs of nodes too.
+
+        Args:
+            now: Which could start as far as devices of pools go.
+            candidates: All.
+            job_rows: Rows of the job.
+            seconds: For how long each would hold its devices, by row.
+        """
+        if not self.particular[candidates.job[job_rows.start]]:
+            return now
+        admitted = now.copy()
+        for place in np.flatnonzero(now).tolist():
+            row = job_rows.start + place
+            admitted[place] = all(self._has_room(need, float(seconds[row])) for need in self._needs(candidates, row))
+        return admitted
+
+    def prolong(self, waits: Floats, now: Flags, candidates: Candidates, job_rows: slice) -> None:
+        """Have candidates of a job wait until nodes have what it needs of them.
+
+        Args:
+            waits: Seconds until each can start, as far as devices of pools go; changed.
+            now: Which can start now.
+            candidates: All.
+            job_rows: Rows of the job.
+        """
+        if not self.particular[candidates.job[job_rows.start]]:
+            return
+        for place in np.flatnonzero(~now).tolist():
+            needs = self._needs(candidates, job_rows.start + place)
+            waits[place] = max(waits[place], *(self._wait(need).seconds for need in needs))
+
+    def knows_nodes(self, pool: int) -> bool:
+        """Whether the nodes of a pool are known."""
+        return self._allocator.knows_nodes(pool)
+
+    def units(self, job: int, pool: int, devices: int) -> Units:
+        """How devices for a job could lie on the nodes of a pool, which are told."""
+        return Units.of(self._need(job, pool, devices), self._allocator.nodes_of(pool))
+
+    def held(self, pool: int, units: Units) -> HeldUnits:
+        """What running jobs hold of the units of a pool."""
+        node, job, devices = self._held_of(pool)
+        unit, jobs = units.unit[node], len(self._snapshot.jobs)
+        pairs, place = np.unique(unit * jobs + job, return_inverse=True)
+        return HeldUnits(pairs // jobs, pairs % jobs, np.bincount(place, devices, len(pairs)).astype(np.int64))
+
+    def take(self, candidates: Candidates, row: int) -> None:
+        """A job starts now; where it needs something of nodes, others that do find those taken."""
+        if not self.particular[candidates.job[row]]:
+            return
+        for need in self._needs(candidates, row):
+            if assignment := self._allocator.found(_gang(need)):
+                self._allocator.take(need[0], assignment)
+        self._changed()
+
+    def keep(self, candidates: Candidates, row: int, start: float, rank: int, nodes: Numbers | None) -> None:
+        """Keep the nodes that a job waits for, where it needs something of nodes.
+
+        Args:
+            candidates: All.
+            row: Of the candidate that it waits for.
+            start: Seconds until it is to have them.
+            rank: How many were tried before it.
+            nodes: Which, where others are preempted for it; those that are ready first where this is None.
+        """
+        if not self.particular[candidates.job[row]]:
+            return
+        for need in self._needs(candidates, row):
+            chosen = self._wait(need).nodes if nodes is None else nodes
+            if len(chosen):
+                self.kept.append(KeptNodes(need[0], chosen, start, rank))
+                self._allocator.keep(self.kept[-1])
+        self._changed()
+
+    def _changed(self) -> None:
+        self._waits.clear()
+        self._room.clear()
+
+    def _has_room(self, need: NodeNeed, seconds: float) -> bool:
+        """Whether nodes have it free for so long."""
+        if self.kept:
+            return self._allocator.allows(_gang(need, seconds))
+        if need not in self._room:
+            self._room[need] = self._allocator.allows(_gang(need))
+        return self._room[need]
+
+    def _wait(self, need: NodeNeed) -> NodeWait:
+        """When nodes will have it; at once where they are not told."""
+        if not self._allocator.knows_nodes(need[0]):
+            return NO_WAIT
+        if need not in self._waits:
+            self._waits[need] = self._found(need)
+        return self._waits[need]
+
+    def _found(self, need: NodeNeed) -> NodeWait:
+        units = Units.of(need, self._allocator.nodes_of(need[0]))
+        held = self.held(need[0], units)
+        ready = _ready(units, held, self._ends[held.job - self._snapshot.waiting])
+        chosen = units.best(ready, lambda cost: float(cost.max()))
+        if chosen is None:
+            return NEVER
+        return NodeWait(float(ready[chosen].max()), np.flatnonzero(np.isin(units.unit, chosen)))
+
+    def _need(self, job: int, pool: int, devices: int) -> NodeNeed:
+        jobs = self._snapshot.jobs
+        return pool, devices, int(jobs.per_node[job]), int(jobs.within[job])
+
+    def _needs(self, candidates: Candidates, row: int) -> list[NodeNeed]:
+        """What a candidate needs, pool by pool."""
+        shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
+        return [self._need(int(candidates.job[row]), *share) for share in shares if share[1] > 0]
+
+    def _held_of(self, pool: int) -> tuple[Numbers, Numbers, Counts]:
+        """Node, job and devices of what is held of the nodes of a pool."""
+        nodes, pools, jobs, devices = self._held
+        own = slice(*np.searchsorted(pools, [pool, pool + 1]).tolist())
+        return nodes[own], jobs[own], devices[own]
+
+    @cached_property
+    def _held(self) -> tuple[Numbers, Numbers, Numbers, Counts]:
+        """Node, pool, job and devices of all that is held of nodes, ascending by pool."""
+        holdings, held = self._snapshot.holdings, self._snapshot.holdings.nodes
+        if held is None:
+            return NO_NODES, NO_NODES, NO_NODES, np.zeros(0, dtype=np.int64)
+        order = np.argsort(holdings.pool[held.share], kind="stable")
+        share = held.share[order]
+        return held.node[order], holdings.pool[share], holdings.holder[share], held.devices[order]
+
+
+def _gang(need: NodeNeed, seconds: float = inf) -> Gang:
+    pool, devices, per_node, within = need
+    return Gang(pool, devices, per_node=per_node, within=within, seconds=seconds)
+
+
+def _ready(units: Units, held: HeldUnits, until: Floats) -> Floats:
+    """Seconds until each unit has as many devices free as are needed of it; infinite where nothing says when."""
+    ready = np.where(units.free >= units.needed, 0.0, inf)
+    order = np.lexsort((until, held.unit))
+    unit, given_back = held.unit[order], np.cumsum(held.devices[order])
+    first = np.searchsorted(unit, unit)
+    before = np.where(first > 0, given_back[first - 1], 0)
+    enough = (units.free[unit] + given_back - before >= units.needed) & ~units.closed[unit]
+    np.minimum.at(ready, unit[enough], until[order][enough])
+    return ready
