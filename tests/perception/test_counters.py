@@ -160,6 +160,24 @@ def test_a_start_time_tells_a_reset_that_the_values_do_not() -> None:
     assert amounts([3, 5], [None, -1_000_000]) == [None, 2]
 
 
+def test_a_start_time_that_drifts_while_a_counter_goes_on_is_no_reset() -> None:
+    """Uptimes in whole minutes, clocks that are put right, agents that state their own start or the point before."""
+    goes_on = [5e9 + 1e7 * page for page in range(6)]
+    for drift in (
+        [0, 30_000, 0, 45_000, 15_000, 59_000],
+        [page * 2_500 for page in range(6)],
+        [-page * 2_500 for page in range(6)],
+    ):
+        found = steps(goes_on, [moment - 9_000_000 for moment in drift])
+        assert [each.amount for each in found] == [None, *[1e7] * 5]
+        assert not any(each.returned or each.known.alternates for each in found)
+    previous = [page * PERIOD - PERIOD for page in range(6)]
+    assert amounts(goes_on, previous) == [None, *[1e7] * 5]
+    assert amounts(goes_on, [None, None, 1 * PERIOD + 3_000, 1 * PERIOD + 3_000, None, None]) == [None, *[1e7] * 5]
+    assert amounts([5e9, 4e9, 4.1e9], [-9_000_000, PERIOD - 9_000, PERIOD - 9_000]) == [None, 4e9, 1e8]
+    assert amounts([3, 5, 9], [-9_000_000, -8_970_000, -9_000_000]) == [None, 2, 4]
+
+
 def test_start_times_of_two_sources_are_told() -> None:
     found = steps([3e9, 1e6, 3.1e9, 2e6], [-9_000_000, -5_000, -9_000_000, -5_000])
     assert found[-1].known.alternates

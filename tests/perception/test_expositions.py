@@ -203,6 +203,49 @@ def test_a_line_that_stands_twice_counts_once_even_for_a_counter() -> None:
     }
 
 
+HOSTS = (("gy-1:9400", "gy-2:9400"), ("10.0.0.7:9400", "10.0.0.8:9400"), ("gy-1.pool.example", "gy-2.pool.example"))
+
+
+@pytest.mark.parametrize("hosts", HOSTS)
+@pytest.mark.parametrize("label", ["instance", "exported_instance", "Hostname"])
+def test_what_a_page_shows_of_several_hosts_is_not_taken_for_one(label: str, hosts: tuple[str, str]) -> None:
+    """A page of /federate, of nodes that each have a GPU 0; other labels differ too, so that series do not repeat."""
+    page = "".join(
+        f'DCGM_FI_DEV_POWER_USAGE{{gpu="0",{label}="{host}",rack="{number}"}} {watts}\n'
+        f'DCGM_FI_DEV_XID_ERRORS{{gpu="0",{label}="{host}",rack="{number}"}} {79 * number}\n'
+        for number, (host, watts) in enumerate(zip(hosts, (300, 300.4), strict=True))
+    )
+    conversion = convert(page + 'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 5\n')
+    (reading,) = conversion.readings
+    assert reading.measures == {"accelerator_utilisation": 0.05}
+    assert refused(reading) == {"power", "faults"}
+    assert all(refusal.contradictory and "of several hosts" in refusal.reason for refusal in reading.refused)
+    assert len(conversion.alternating) == 1
+    assert "both" in conversion.alternating[0]
+
+
+def test_counters_of_several_hosts_on_one_page_are_not_added_up() -> None:
+    def page(read: float) -> str:
+        return "".join(
+            f'node_disk_read_bytes_total{{device="sda",instance="{host}:9100",job="nodes-{host}"}} {read:.0f}\n'
+            for host in ("gy-1", "gy-2")
+        )
+
+    first = convert(page(1e9), "node-exporter")
+    second = convert(page(2e9), "node-exporter", 10_000, first.counters)
+    assert [reading.measures for reading in second.readings] == [{}]
+    assert second.alternating == ("the host (both 'gy-1' and 'gy-2')",)
+    assert second.conflicted == 10_000
+
+
+@pytest.mark.parametrize("names", [("gy-1:9400", "gy-1.pool.example:9400"), ("gy-1:9400", "gy-1:9401")])
+def test_two_names_of_one_host_on_a_page_are_of_one(names: tuple[str, str]) -> None:
+    page = "".join(f'DCGM_FI_DEV_POWER_USAGE{{gpu="0",instance="{name}"}} 300\n' for name in names)
+    conversion = convert(page)
+    assert conversion.readings[0].measures == {"power": 300.0}
+    assert conversion.alternating == ()
+
+
 def test_a_state_of_one_watch_is_not_hidden_by_another_pod() -> None:
     page = (
         'DCGM_EXP_GPU_HEALTH_STATUS{gpu="0",health_watch="PCIE",pod="a"} 0\n'

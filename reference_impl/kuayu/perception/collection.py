@@ -19,16 +19,18 @@ Rules (clause on expositions):
 6. Repetitions whose values differ contradict each other, and nothing is taken of them; a difference that is smaller
    than the accuracy asked for is none, as where the value moved while the page was made. One that stands for no value
    contradicts none.
-7. Where a page shows the parts of a device and not the whole, the parts are put together as the row says.
-8. A device is known by the labels that name its piece of hardware. Series of parts are asked only where the page does
+7. A metric that a page shows of one device, or of the node, under the names of two hosts is of two nodes: nothing is
+   taken of it. Pages of a federation, or of a store that many are scraped into, are such.
+8. Where a page shows the parts of a device and not the whole, the parts are put together as the row says.
+9. A device is known by the labels that name its piece of hardware. Series of parts are asked only where the page does
    not show the whole, and each part by itself: parts may have names of their own. Where no hardware is named, a device
    is known by the host that its series name. One host may have two names, such as a short and a long one: what stands
    behind the first dot of a name and the port count for nothing. Counters tell better than names whether two pages are
    of one host, so that names count only where there are none.
-9. One name in place of another is a piece that was replaced or a host that was renamed. A name that comes back after
+10. One name in place of another is a piece that was replaced or a host that was renamed. A name that comes back after
    another one, both ways within ten minutes, or two names for one device on one page are two sources
    (:func:`kuayu.perception.counters.sighting`).
-10. Where nothing of a page is used, its names tell why, looked for in this order: the names are right and the labels
+11. Where nothing of a page is used, its names tell why, looked for in this order: the names are right and the labels
     are not; the names are those of another exporter of the register; they are those of one with other words before
     them, or without the prefix that the map has, or in another case; they are recording rules over those of one, or
     have other words behind them; they are of a program that the register does not know; they begin as those of one do,
@@ -77,6 +79,12 @@ from kuayu_schemas.models import (
 NEAR = 0.02
 """Relative difference up to which repetitions agree: the accuracy that the register asks for."""
 
+MAX_HOSTS_SHOWN = 3
+"""Hosts that a message names."""
+
+RENAMED = "exported_"
+"""What Prometheus puts before a label of a page that is one of its own as well."""
+
 MIN_RATE_SECONDS = 0.5
 """Seconds below which no rate is taken: instants are known to some 10 ms, and a rate has to be right to 2 %."""
 
@@ -115,12 +123,24 @@ class DistinctSeries:
         key: What it is told from others by, page after page.
         values: Its value and those of its repetitions, each once.
         contradicts: Whether these are further apart than the accuracy and the step of the field allow.
+        hosts: Names of hosts under which the page shows its metric of its device; more than one if it is of several.
     """
 
     series: Series
     key: str
     values: list[float]
     contradicts: bool = False
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no number can be taken of it, for people; None where one can."""
+        if len(self.hosts) > 1:
+            return f"{self.series.name} is shown of several hosts: {', '.join(self.hosts[:MAX_HOSTS_SHOWN])}"
+        if self.contradicts:
+            shown = ", ".join(f"{value:.17g}" for value in self.values[:3])
+            return f"{self.series.name} stands several times, with the values {shown}"
+        return None
 
 
 def distinct_series(
@@ -136,15 +156,17 @@ def distinct_series(
     """
     series = list(page)
     sharing = frozenset(exporter.sharing_labels or ())
-    ignored = sharing.union(exporter.identity_labels or (), exporter.host_labels or ())
+    ignored = sharing.union(exporter.identity_labels or (), _host_labels(exporter))
     label = exporter.device_label or ""
     shared = {(entry.name, entry.labels.get(label)) for entry in series if any(map(entry.labels.get, sharing))}
     parts = frozenset(exporter.part_labels or ()).union(telling, [label])
     by_key: dict[str, DistinctSeries] = {}
+    hosts = _hosts(series, exporter)
     for entry in series:
         in_part = bool(label) and (entry.name, entry.labels.get(label)) in shared
         key = _series_key(entry, parts if in_part else entry.labels.keys() - ignored)
-        first = by_key.setdefault(key, DistinctSeries(entry, key, [entry.value]))
+        of_hosts = hosts.get((entry.name, entry.labels.get(label)), ())
+        first = by_key.setdefault(key, DistinctSeries(entry, key, [entry.value], hosts=of_hosts))
         if plausibility.is_blank(exporter, first.series.value):
             first.series, first.values = entry, [entry.value]
         elif entry.value not in first.values and not plausibility.is_blank(exporter, entry.value):
@@ -152,6 +174,22 @@ def distinct_series(
             step = steps.get(entry.name, 0.0)
             first.contradicts |= not math.isclose(first.series.value, entry.value, rel_tol=NEAR, abs_tol=step)
     return list(by_key.values())
+
+
+def _hosts(page: Iterable[Series], exporter: Exporter) -> dict[tuple[str, str | None], tuple[str, ...]]:
+    """Names of hosts under which a page shows a metric, sorted; by metric and device."""
+    label, host_labels = exporter.device_label or "", _host_labels(exporter)
+    hosts: dict[tuple[str, str | None], set[str]] = {}
+    for entry in page:
+        if host := _first_label(entry, host_labels):
+            hosts.setdefault((entry.name, entry.labels.get(label)), set()).add(_short_host(host))
+    return {subject: tuple(sorted(names)) for subject, names in hosts.items()}
+
+
+def _host_labels(exporter: Exporter) -> list[str]:
+    """Labels that name the host of a series, those first that tell most."""
+    labels = exporter.host_labels or ()
+    return [*(RENAMED + name for name in labels), *labels]
 
 
 def _series_key(series: Series, labels_kept: Iterable[str]) -> str:
@@ -193,15 +231,19 @@ def sources_of(page: Iterable[Series], exporter: Exporter, counts: Callable[[Ser
     known = {device for device, _ in hardware}
     counting = {entry.labels.get(label) for entry in series if counts(entry) and entry.value >= SMALL_COUNT}
     hosts: dict[str | None, set[str]] = {}
+    host_labels = _host_labels(exporter)
     for entry in series:
         device = entry.labels.get(label)
-        host = _first_label(entry, exporter.host_labels or ())
+        host = _first_label(entry, host_labels)
         if host and device not in known and device not in counting:
             hosts.setdefault(device, set()).add(_short_host(host))
     for device, names in hosts.items():
-        subject = "the host" if device is None else f"the host behind device {device}"
-        result.append(Source(f"\x1ehost\x1f{device or ''}", subject, tuple(sorted(names))))
+        result.append(Source(f"\x1ehost\x1f{device or ''}", _host_of(device), tuple(sorted(names))))
     return result
+
+
+def _host_of(device: str | None) -> str:
+    return "the host" if device is None else f"the host behind device {device}"
 
 
 def _hardware_names(series: Collection[Series], exporter: Exporter, label: str) -> dict[tuple[str, str], set[str]]:
@@ -479,8 +521,11 @@ class _Work:
         self._limits = limits
         self._cells: dict[tuple[int, str | None], dict[tuple[int, bool], _Cell]] = {}
 
-    def see(self, page: Iterable[Series], instant: int, counts: Callable[[Series], bool]) -> None:
+    def see(self, page: Collection[Series], instant: int, counts: Callable[[Series], bool]) -> None:
         """Look at which pieces of hardware the devices of one instant are, and of which host."""
+        for (_, device), hosts in _hosts(page, self._exporter).items():
+            if len(hosts) > 1:
+                self.alternating[f"{_host_of(device)} (both {hosts[0]!r} and {hosts[1]!r})"] = instant
         for who in sources_of(page, self._exporter, counts):
             first = who.names[0]
             known = counting.sighting(self._previous.get(who.key), instant, float(crc32(first.encode())))
@@ -495,7 +540,7 @@ class _Work:
         series = distinct.series
         blank = plausibility.is_blank(self._exporter, series.value)
         step: Step | None = None
-        if not blank and not distinct.contradicts and math.isfinite(series.value):
+        if not blank and distinct.trouble is None and math.isfinite(series.value):
             step = self._step(distinct, instant, [*wholes, *parts])
         for row in wholes:
             self._add(row, distinct, instant, step, blank=blank, part=False)
@@ -535,7 +580,9 @@ class _Work:
         same = part and entry.parts is PartRule.same and entry.transform is not Transform.present
         cells = self._cells.setdefault((instant, device), {})
         cell = cells.setdefault((row.position, part), _Cell(row, same=same))
-        if entry.transform is Transform.state:
+        if len(distinct.hosts) > 1:
+            cell.contradict(series.name, distinct.trouble or "")
+        elif entry.transform is Transform.state:
             cell.states += map(row.state, distinct.values)
         elif blank:
             cell.refuse(series.name, f"{series.name} is {series.value:.17g}, which stands for no value")
@@ -545,9 +592,8 @@ class _Work:
             cell.refuse(series.name, f"{series.name} is {series.value:.17g}, and no counter is below zero")
         elif entry.transform is Transform.present:
             cell.add(series.name, float(any(distinct.values)))
-        elif distinct.contradicts:
-            shown = ", ".join(f"{value:.17g}" for value in distinct.values[:3])
-            cell.contradict(series.name, f"{series.name} stands several times, with the values {shown}")
+        elif distinct.trouble is not None:
+            cell.contradict(series.name, distinct.trouble)
         else:
             term = _term(entry, series.value, step)
             if term is None:

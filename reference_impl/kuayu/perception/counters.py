@@ -5,6 +5,9 @@ Rules (clause on expositions):
 * A start time that is later than the known one, or than when a counter without one was last seen, says that it began
   anew: its increase is its value. Where the start time is unchanged, the counter was not reset, so that a fall tells
   nothing.
+* A start time moves also where a counter goes on: agents state when they themselves started, or the instant of the
+  point before, or compute it from a clock that is put right. Whoever has gained little beside a value that is no small
+  count goes on, and so does whoever would have begun before it was last seen, by about the time that it stated then.
 * Without start times, a counter that fell below three quarters was reset, and its increase is its value. One that fell
   by less slipped back, as counters of the kernel do (prometheus/node_exporter#1686, #2568): this page gives nothing,
   and the next one is compared with it. A count below 100 does not slip.
@@ -59,6 +62,9 @@ MAX_EARLIER = 3
 
 SAME_START = 1000
 """Milliseconds by which start times of one run may differ: agents compute them anew from uptimes in whole seconds."""
+
+DRIFT = 60_000
+"""The same of a counter that was seen to run before the later of the two: uptimes in whole minutes, clocks put right."""
 
 Point = tuple[int, float]
 """Instant in milliseconds and value."""
@@ -156,10 +162,9 @@ def step(known: Known | None, instant: int, value: float, began: int | None = No
     if seconds <= 0 or seconds < shortest:
         return Step(known)
     known = _recent(known, instant)
-    if began is not None and known.began is not None and abs(began - known.began) > SAME_START:
-        return _begun_anew(known, instant, value, began, seconds)
-    if began is not None and known.began is None and known.instant < began < instant:
-        return _begun_anew(replace(known, began=known.instant), instant, value, began, seconds)
+    if began is not None and _is_new_start(known, instant, value, began):
+        before = known.instant if known.began is None else known.began
+        return _begun_anew(replace(known, began=before), instant, value, began, seconds)
     earlier = _earlier(known, value, seconds)
     if earlier is not None:
         return _returned(known, instant, value, began, earlier)
@@ -207,6 +212,18 @@ def sighting(known: Known | None, instant: int, identity: float) -> Known:
 
 def _step_after(now: Known, amount: float, seconds: float) -> Step:
     return Step(now) if now.alternates else Step(now, amount, seconds)
+
+
+def _is_new_start(known: Known, instant: int, value: float, began: int) -> bool:
+    """Whether a start time says that a counter began anew, or that it is another source's."""
+    if known.began is None:
+        moved, ran = known.instant < began < instant, False
+    else:
+        moved = abs(began - known.began) > SAME_START
+        ran = max(began, known.began) < known.instant - SAME_START and abs(began - known.began) <= DRIFT
+    gain = value - known.value
+    goes_on = gain >= 0 and (ran or (known.value >= SMALL_COUNT and FIRST_LEAP * gain <= value))
+    return moved and not goes_on
 
 
 def _begun_anew(known: Known, instant: int, value: float, began: int, seconds: float) -> Step:
