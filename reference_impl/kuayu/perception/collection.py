@@ -28,8 +28,8 @@ Rules (clause on expositions):
    behind the first dot of a name and the port count for nothing. Counters tell better than names whether two pages are
    of one host, so that names count only where there are none.
 10. One name in place of another is a piece that was replaced or a host that was renamed. A name that comes back after
-   another one, both ways within ten minutes, or two names for one device on one page are two sources
-   (:func:`kuayu.perception.counters.sighting`).
+    another one, both ways within ten minutes, or two names for one device on one page are two sources
+    (:func:`kuayu.perception.counters.sighting`).
 11. Where nothing of a page is used, its names tell why, looked for in this order: the names are right and the labels
     are not; the names are those of another exporter of the register; they are those of one with other words before
     them, or without the prefix that the map has, or in another case; they are recording rules over those of one, or
@@ -580,29 +580,33 @@ class _Work:
         same = part and entry.parts is PartRule.same and entry.transform is not Transform.present
         cells = self._cells.setdefault((instant, device), {})
         cell = cells.setdefault((row.position, part), _Cell(row, same=same))
-        if len(distinct.hosts) > 1:
-            cell.contradict(series.name, distinct.trouble or "")
-        elif entry.transform is Transform.state:
+        several = len(distinct.hosts) > 1
+        why = None if several else _no_value(entry, series, blank=blank)
+        if entry.transform is Transform.state and not several:
             cell.states += map(row.state, distinct.values)
-        elif blank:
-            cell.refuse(series.name, f"{series.name} is {series.value:.17g}, which stands for no value")
-        elif not math.isfinite(series.value):
-            cell.refuse(series.name, f"{series.name} is not finite")
-        elif entry.transform in _COUNTED and series.value < 0:
-            cell.refuse(series.name, f"{series.name} is {series.value:.17g}, and no counter is below zero")
-        elif entry.transform is Transform.present:
+        elif why is not None:
+            cell.refuse(series.name, why)
+        elif entry.transform is Transform.present and not several:
             cell.add(series.name, float(any(distinct.values)))
         elif distinct.trouble is not None:
             cell.contradict(series.name, distinct.trouble)
-        else:
-            term = _term(entry, series.value, step)
-            if term is None:
-                return
+        elif (term := _term(entry, series.value, step)) is not None:
             why = plausibility.above_ceiling(row.measure, term)
             if why is None:
                 cell.add(series.name, term)
             else:
                 cell.refuse(series.name, f"{series.name} gives {term:.6g} {row.measure.unit}, which {why}")
+
+
+def _no_value(entry: CollectionEntry, series: Series, *, blank: bool) -> str | None:
+    """Why a series shows no value, for people; None where it does."""
+    if blank:
+        return f"{series.name} is {series.value:.17g}, which stands for no value"
+    if not math.isfinite(series.value):
+        return f"{series.name} is not finite"
+    if entry.transform in _COUNTED and series.value < 0:
+        return f"{series.name} is {series.value:.17g}, and no counter is below zero"
+    return None
 
 
 def _term(entry: CollectionEntry, value: float, step: Step | None) -> float | None:

@@ -64,7 +64,7 @@ SAME_START = 1000
 """Milliseconds by which start times of one run may differ: agents compute them anew from uptimes in whole seconds."""
 
 DRIFT = 60_000
-"""The same of a counter that was seen to run before the later of the two: uptimes in whole minutes, clocks put right."""
+"""The same of one that was seen to run before the later of the two: uptimes in whole minutes, clocks put right."""
 
 Point = tuple[int, float]
 """Instant in milliseconds and value."""
