@@ -4,9 +4,10 @@
                                       [--repeat N] [--seed N] [--json FILE]
 
 Raw store: see raw_stores.py; the fastest way that is as durable as the service is the limit. HTTP: `kuayu serve` in
-one process, clients on sixteen connections in another, the same rows as JSON, every batch acknowledged, and the rows
-counted in the database afterwards. All are repeated in turn, and the share of the limit is taken in each turn. Beside
-other work a rate says little, and the time of processors (of the store, and of the service with its sessions) more.
+one process that has settled, clients on sixteen connections in another, the same rows as JSON, every batch
+acknowledged, and the rows counted in the database afterwards. All are repeated in turn, and the share of the limit is
+taken in each turn. Beside other work a rate says little, and the time of processors (of the store, and of the service
+with its sessions) more.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import raw_stores
 import uvloop
 from ingest_samples import REPORTED, Sample, make_samples
@@ -38,6 +40,7 @@ from serving import (
     say,
     serving,
     versions,
+    wait_until_settled,
 )
 from sqlalchemy import create_engine, text
 
@@ -68,6 +71,7 @@ def over_http(database: str, samples: list[Sample], batch: int) -> Speed:
         port = int(url.rpartition(":")[2])
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             behind = processes_behind(database)
+            wait_until_settled(psutil.Process(behind[0]))
             stopwatch = Stopwatch(*behind)
             taken: float = pool.apply(send_all, (port, bodies))
             speed = replace(stopwatch.speed(len(samples)), rate=len(samples) / taken)
@@ -155,10 +159,10 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--database", choices=(*DATABASES, "both"), default="both")
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--batch", type=int, nargs="+", default=[100, 1_000, 10_000])
     parser.add_argument("--devices", type=int, default=DEVICES)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the first turn; each other one takes the next")
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()

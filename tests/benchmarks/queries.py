@@ -131,10 +131,8 @@ def fill(database: str, world: World, chance: random.Random) -> float:
 
 def _blocks(numbers: list[int], moment: int, world: World, values: list[list[float]]) -> Iterator[Block]:
     step = (moment - world.since) // world.period
-    dynamic = Block(DYNAMIC)
-    for number in numbers:
-        dynamic.add(number, moment, values[(step * 31 + number) % len(values)])
-    yield dynamic
+    rows = ((number, moment, *values[(step * 31 + number) % len(values)]) for number in numbers)
+    yield Block.of_rows(DYNAMIC, rows)
     if (moment - world.since) % (PROBED * 1000) == world.period:
         yield Block.of_rows(LASTING, [(number, moment, 1e10, 2e9) for number in numbers])
 

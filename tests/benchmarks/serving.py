@@ -100,6 +100,22 @@ def processes_behind(database: str) -> list[int]:
     return found
 
 
+def wait_until_settled(process: psutil.Process, rest: float = 0.5, patience: float = 60.0) -> None:
+    """Wait until a service has nothing to do any more: its workers load what they need after it has begun to answer.
+
+    Args:
+        process: The service.
+        rest: Seconds for which it and its workers have to use less than a twentieth of a processor.
+        patience: Seconds after which it is taken as it is.
+    """
+    service, deadline = Service("", process), time.monotonic() + patience
+    while time.monotonic() < deadline:
+        before = service.processor_seconds()
+        time.sleep(rest)
+        if service.processor_seconds() - before < rest / 20:
+            return
+
+
 def databases(kind: str) -> AbstractContextManager[NewDatabase]:
     """Databases of one of the kinds."""
     return sqlite_files() if kind == "sqlite" else postgresql_databases()

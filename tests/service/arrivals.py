@@ -1,5 +1,6 @@
 """Random samples on their way into the table, and a plain model of what the table then holds."""
 
+from itertools import repeat
 from typing import Any
 
 import orjson
@@ -43,7 +44,7 @@ def model(written: Commits) -> Held:
     for sequence, arrivals in enumerate(written, 1):
         for arrival in arrivals:
             for block in arrival.blocks:
-                for number, observed, received, *values in block.rows(arrival.received):
+                for number, observed, received, *values in block.rows(repeat(arrival.received)):
                     row = held.setdefault(
                         (number, observed),
                         {"received": received, "sequence": sequence, "late": ""} | dict.fromkeys(MEASURES),

@@ -49,16 +49,16 @@ def test_the_newest_value_of_each_measure_is_held_and_of_equal_ones_the_first(pa
 @given(st.lists(samples, max_size=30))
 def test_samples_that_come_together_count_like_samples_one_by_one(taken: list[Any]) -> None:
     together, alone = LiveTable(), LiveTable()
-    shapes: dict[tuple[str, ...], Block] = {}
+    shapes: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
     for table in (together, alone):
         table.rows([1, 2, 3, 4])
     for number, instant, measures in taken:
         names = tuple(sorted(measures))
-        shapes.setdefault(names, Block(names)).add(number, instant, (measures[name] for name in names))
-    together.take([([each], NOW) for each in shapes.values()])
-    for names, each in shapes.items():
-        for number, instant, _, *row in each.rows(NOW):
-            alone.take([([Block.of_rows(names, [(number, instant, *row)])], NOW)])
+        shapes.setdefault(names, []).append((number, instant, *(measures[name] for name in names)))
+    together.take([([Block.of_rows(names, rows)], NOW) for names, rows in shapes.items()])
+    for names, rows in shapes.items():
+        for row in rows:
+            alone.take([([Block.of_rows(names, [row])], NOW)])
     for attribute in ("values", "instants", "observed", "arrived", "touched"):
         np.testing.assert_array_equal(getattr(together, attribute), getattr(alone, attribute))
 

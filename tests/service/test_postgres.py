@@ -83,13 +83,15 @@ def databases(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @settings(max_examples=100, deadline=None)
-@given(written=commits(), at=st.integers(0, INSTANTS + 2))
+@given(written=commits(), at=st.integers(0, INSTANTS + 2), piece=st.sampled_from([1, 2, 5, blocks.PIECE]))
 def test_both_databases_hold_the_same_as_if_row_after_row_had_been_written(
-    databases: list[Database], written: Commits, at: int
+    databases: list[Database], written: Commits, at: int, piece: int
 ) -> None:
     expected = model(written)
     for database in databases:
-        assert keep(database, written) == expected
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(blocks, "PIECE", piece)
+            assert keep(database, written) == expected
         with database.read.begin() as connection, pytest.MonkeyPatch.context() as patch:
             patch.setattr(queries, "MAX_LIFE_MILLISECONDS", 1)
             assert queries.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)
@@ -107,7 +109,7 @@ def keep(database: Database, written: Commits) -> Held:
 
 
 def test_a_transaction_that_is_rolled_back_leaves_the_way_for_the_next(databases: list[Database]) -> None:
-    arrival = blocks.Arrival([blocks.Block(("power",), [1, 1], [1, 1], [[5.0, 6.0]])], 1)
+    arrival = blocks.Arrival([blocks.Block.of_rows(("power",), [(1, 1, 5.0), (1, 1, 6.0)])], 1)
     for database in databases:
         with database.write.connect() as connection:
             connection.execute(delete(sample))

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import httpx
@@ -319,7 +320,7 @@ def stored(taken: list[blocks.Block]) -> dict[tuple[str, ...], list[tuple[Any, .
     return {
         block.measures: [
             (number, moment, *(json.loads(v) if isinstance(v, str) and v[0] == "{" else v for v in values))
-            for number, moment, _, *values in block.rows(0)
+            for number, moment, _, *values in block.rows(repeat(0))
         ]
         for block in taken
         if len(block)

@@ -78,7 +78,7 @@ class Put:
 
     def apply(self, transaction: Transaction) -> Outcome[int]:
         """Put it."""
-        transaction.put(Arrival([Block((self.measure,), [self.number], [1], [[5.0]])], 1))
+        transaction.put(Arrival([Block.of_rows((self.measure,), [(self.number, 1, 5.0)])], 1))
         return Outcome(transaction.sequence)
 
 

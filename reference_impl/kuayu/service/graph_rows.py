@@ -9,7 +9,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from kuayu.perception.aggregation import FROM_BEST
 from kuayu.perception.recognition import STATES, Population, Recognition
-from kuayu.service.storage.blocks import Block
+from kuayu.service.storage.blocks import Block, Column
 from kuayu_schemas import registers
 
 NODE_MEASURES = (
@@ -108,29 +107,26 @@ class LiveTable:
         """Take blocks of samples in, each list with the instant at which it was received, in milliseconds."""
         shapes: dict[tuple[str, ...], list[tuple[Block, int]]] = {}
         for blocks, received in parcels:
-            for block in blocks:
+            for block in filter(len, blocks):
                 shapes.setdefault(block.measures, []).append((block, received))
         for measures, result in shapes.items():
+            block = Block.joined([block for block, _ in result])
             columns = {
-                COLUMNS.index(name): _column(name, chain.from_iterable(block.columns[place] for block, _ in result))
-                for place, name in enumerate(measures)
+                COLUMNS.index(name): _column(column)
+                for name, column in zip(measures, block.columns, strict=True)
                 if name in COLUMNS
             }
-            numbers = np.array(list(chain.from_iterable(block.subjects for block, _ in result)), dtype=np.int64)
-            instants = np.array(list(chain.from_iterable(block.instants for block, _ in result)), dtype=np.int64)
             arrived = np.repeat([instant for _, instant in result], [len(block) for block, _ in result])
-            self.update(numbers, instants, arrived.astype(np.int64), columns)
+            self.update(block.subjects, block.instants, arrived.astype(np.int64), columns)
 
-    def update(
-        self, numbers: Integers, instants: Integers, received: Integers, columns: Mapping[int, Sequence[float]]
-    ) -> None:
+    def update(self, numbers: Integers, instants: Integers, received: Integers, columns: Mapping[int, Floats]) -> None:
         """Take samples with the same measures in.
 
         Args:
             numbers: int64[k], numbers of the subjects; those without a row are passed over.
             instants: int64[k], when each was observed.
             received: int64[k], when each was received.
-            columns: For each column that they state its values, k of them.
+            columns: For each column that they state its values, float64[k].
         """
         rows = np.where(numbers < len(self._row_of), self._row_of[np.minimum(numbers, len(self._row_of) - 1)], -1)
         known = np.flatnonzero(rows >= 0)
@@ -147,8 +143,7 @@ class LiveTable:
         self.touched[targets] = True
         for column, stated in columns.items():
             later = instants[newest] > self.instants[targets, column]
-            # Of many samples few are the newest: only these become numbers of an array.
-            self.values[targets[later], column] = [stated[row] for row in newest[later].tolist()]
+            self.values[targets[later], column] = stated[newest[later]]
             self.instants[targets[later], column] = instants[newest[later]]
 
     def _follow_gaps(self, rows: Integers, instants: Integers, targets: Integers, newest: Integers) -> None:
@@ -191,9 +186,11 @@ class LiveTable:
         self.touched[rows] = False
 
 
-def _column(name: str, stated: Iterable[Any]) -> list[float]:
+def _column(stated: Column) -> Floats:
     """Values of a measure; states by their codes."""
-    return list(map(HEALTH_CODES.__getitem__, stated)) if name == "health_state" else list(stated)
+    if isinstance(stated, list):
+        return np.fromiter(map(HEALTH_CODES.__getitem__, stated), np.float64, len(stated))
+    return stated
 
 
 MEANS = ("accelerator_utilisation", "matrix_pipe_activity", "memory_bandwidth_utilisation", "allocatable_share")

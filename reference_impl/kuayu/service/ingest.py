@@ -19,6 +19,7 @@
 """
 
 import re
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -405,6 +406,11 @@ def take_at_once(body: bytes, max_batch: int, numbers: Numbers, reception_of: Re
         return None
 
 
+_one_pass = threading.Lock()
+"""Held while a large body is read in one pass. Two at a time would take as long as one after the other, since they
+share the interpreter; and the writer, for which all of them wait, would have to get it back from each of them."""
+
+
 def take(body: bytes, max_batch: int, numbers: Numbers, reception_of: ReceptionOf) -> BulkRequest:
     """Read the body of a bulk request, judge and sort its items.
 
@@ -417,7 +423,8 @@ def take(body: bytes, max_batch: int, numbers: Numbers, reception_of: ReceptionO
     Raises:
         ProblemException: malformed-json, invalid-body or payload-too-large, for the request as a whole.
     """
-    taken = take_at_once(body, max_batch, numbers, reception_of)
+    with _one_pass:
+        taken = take_at_once(body, max_batch, numbers, reception_of)
     if taken is None:
         batch = read_batch(body, max_batch)
         return BulkRequest(batch.atomic, len(batch.samples), _sort(batch, numbers, reception_of(batch.sent)))
@@ -500,7 +507,7 @@ class _BlockBuilder:
         self._numbers = numbers
         self._moments: dict[str, int] = {}
         self._untimely: dict[str, ProblemException] = {}
-        self._blocks: dict[tuple[str, ...], Block] = {}
+        self._parts: dict[tuple[str, ...], list[Block]] = {}
         self._done = IngestResult(reception)
 
     def add(self, columns: Columns) -> None:
@@ -519,18 +526,17 @@ class _BlockBuilder:
             numbers = [self._numbers.get(key, 0) for key in _keys(columns)]
             moments = [self._moments.get(text, 0) for text in columns.instants]
         for measures, places in columns.shapes().items():
-            block = self._blocks.setdefault(measures, Block(measures))
-            block_columns = (numbers, moments, *(columns.measures[name] for name in measures))
+            stated: tuple[Sequence[Any], ...] = (numbers, moments, *(columns.measures[name] for name in measures))
             if refused or len(places) < len(columns):
                 taken = [place for place in places if place not in refused]
-                block_columns = tuple([column[place] for place in taken] for column in block_columns)
-            block.extend(*block_columns)
+                stated = tuple([column[place] for place in taken] for column in stated)
+            self._parts.setdefault(measures, []).append(Block.of_columns(measures, *stated))
         self._done.rejected += ((self.items + place, problem) for place, problem in refused.items())
         self.items += len(columns)
 
     def result(self) -> IngestResult:
         """What became of them."""
-        self._done.blocks = list(self._blocks.values())
+        self._done.blocks = list(map(Block.joined, self._parts.values()))
         self._done.accepted = self.items - len(self._done.rejected)
         return self._done
 
@@ -560,13 +566,12 @@ class _BlockBuilder:
 def _sort(batch: Batch, numbers: Numbers, reception: Reception) -> IngestResult:
     """Sort samples one by one."""
     done = IngestResult(reception)
-    outcome: dict[tuple[str, ...], Block] = {}
+    rows: dict[tuple[str, ...], list[Sequence[Any]]] = {}
     for index, sample in enumerate(batch.samples):
         if index in batch.broken:
             done.reject(index, batch.broken[index])
             continue
         measures = tuple(sorted(sample.keys() - ENVELOPE))
-        block = outcome.setdefault(measures, Block(measures))
         key = (sample["subject_kind"], sample["subject"], sample.get("device"))
         try:
             if key not in numbers:
@@ -575,9 +580,10 @@ def _sort(batch: Batch, numbers: Numbers, reception: Reception) -> IngestResult:
         except ProblemException as problem:
             done.reject(index, problem)
             continue
-        block.add(numbers[key], moment, (_column_value(sample[name]) for name in measures))
+        row = (numbers[key], moment, *(_column_value(sample[name]) for name in measures))
+        rows.setdefault(measures, []).append(row)
         done.accepted += 1
-    done.blocks = list(outcome.values())
+    done.blocks = [Block.of_rows(measures, rows_of) for measures, rows_of in rows.items()]
     return done
 
 
@@ -725,7 +731,7 @@ class StorePage:
     def _sort(self, readings: Sequence[Reading]) -> IngestResult:
         """What can be taken; a measure that cannot is refused by itself, under the index of its sample."""
         done = IngestResult(self.reception)
-        outcome: dict[tuple[str, ...], Block] = {}
+        rows: dict[tuple[str, ...], list[Sequence[Any]]] = {}
         for index, reading in enumerate(readings):
             number = self.numbers.get(self._subject(reading))
             problem = self.reception.fault(reading.observed)
@@ -741,9 +747,9 @@ class StorePage:
                 continue
             done.accepted += 1
             names = tuple(sorted(reading.measures))
-            block = outcome.setdefault(names, Block(names))
-            block.add(number, reading.observed, (reading.measures[name] for name in names))
-        done.blocks = list(outcome.values())
+            row = (number, reading.observed, *(reading.measures[name] for name in names))
+            rows.setdefault(names, []).append(row)
+        done.blocks = [Block.of_rows(names, rows_of) for names, rows_of in rows.items()]
         return done
 
     def _unused(self, used: int) -> list[IngestWarning]:

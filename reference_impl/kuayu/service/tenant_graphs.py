@@ -647,4 +647,4 @@ class Graphs:
             return
         numbers, moments = (np.array(entry, dtype=np.int64) for entry in list(zip(*values, strict=True))[:2])
         stated = [HEALTH_CODES[value] if name == COLUMNS[HEALTH] else value for _, _, value in values]
-        self._table.update(numbers, moments, moments, {COLUMNS.index(name): stated})
+        self._table.update(numbers, moments, moments, {COLUMNS.index(name): np.array(stated, dtype=np.float64)})

@@ -13,13 +13,13 @@ adds is noted in ``late``, so that a listing that was pinned before does not sho
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, repeat
-from operator import itemgetter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from kuayu.service.storage.tables import PRECISION_MEASURES, STATE_MEASURES
@@ -44,14 +44,23 @@ ENVELOPE = ("subject_no", "observed", "received")
 RETRY_EVERY_WRITES = 64
 """Writes of which one is tried where samples keep meeting such as are there already."""
 
+PIECE = 4096
+"""Rows that COPY is given at a time: PostgreSQL takes them while the next are made ready."""
+
 _EIGHT_BYTES = 8
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 
 _KNOWN = frozenset(Measures.model_fields)
 
+_TEXTS = PRECISION_MEASURES | STATE_MEASURES
+
 Value = float | str
 """A measure: a number, the name of a state, or a table as JSON text."""
+
+Integers = NDArray[np.int64]
+Column = NDArray[np.float64] | list[str]
+"""Values of a measure: float64[n], or texts."""
 
 Row = tuple[Any, ...]
 """Number of the subject, instant, when it was received, measures."""
@@ -60,53 +69,83 @@ BlockGroup = list[tuple["Block", int]]
 """Blocks with the same measures, each with when it was received."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Block:
     """Rows with the same measures, column by column.
 
     Attributes:
         measures: Names of the measures.
-        subjects: int[n], numbers of the subjects.
-        instants: int[n], when each was observed, in milliseconds.
+        subjects: int64[n], numbers of the subjects.
+        instants: int64[n], when each was observed, in milliseconds.
         columns: For each measure its values, n of them.
     """
 
     measures: tuple[str, ...]
-    subjects: list[int] = field(default_factory=list)
-    instants: list[int] = field(default_factory=list)
-    columns: Sequence[list[Value]] = ()
-
-    def __post_init__(self) -> None:
-        self.columns = self.columns or [[] for _ in self.measures]
+    subjects: Integers
+    instants: Integers
+    columns: Sequence[Column]
 
     @classmethod
     def of_rows(cls, measures: tuple[str, ...], rows: Iterable[Sequence[Any]]) -> "Block":
         """Rows laid out; each has the number of the subject, the instant and the measures."""
-        block = cls(measures)
-        for number, moment, *values in rows:
-            block.add(number, moment, values)
-        return block
+        columns = list(zip(*rows, strict=True)) or [()] * (LEADING + len(measures))
+        return cls.of_columns(measures, *columns)
 
-    def add(self, number: int, moment: int, values: Iterable[Value]) -> None:
-        """Add a row."""
-        self.subjects.append(number)
-        self.instants.append(moment)
-        for column, value in zip(self.columns, values, strict=True):
-            column.append(value)
+    @classmethod
+    def of_columns(
+        cls, measures: tuple[str, ...], subjects: Sequence[int], instants: Sequence[int], *columns: Sequence[Any]
+    ) -> "Block":
+        """Values as they come, n of each."""
+        count = len(subjects)
+        return cls(
+            measures,
+            np.fromiter(subjects, np.int64, count),
+            np.fromiter(instants, np.int64, count),
+            [
+                list(column) if name in _TEXTS else np.fromiter(column, np.float64, count)
+                for name, column in zip(measures, columns, strict=True)
+            ],
+        )
 
-    def extend(self, subjects: Iterable[int], instants: Iterable[int], *columns: Iterable[Value]) -> None:
-        """Add rows, column by column."""
-        self.subjects.extend(subjects)
-        self.instants.extend(instants)
-        for column, values in zip(self.columns, columns, strict=True):
-            column.extend(values)
+    @classmethod
+    def joined(cls, blocks: Sequence["Block"]) -> "Block":
+        """Rows of some blocks with the same measures, one after the other."""
+        if len(blocks) == 1:
+            return blocks[0]
+        return cls(
+            blocks[0].measures,
+            np.concatenate([block.subjects for block in blocks]),
+            np.concatenate([block.instants for block in blocks]),
+            [_joined(parts) for parts in zip(*(block.columns for block in blocks), strict=True)],
+        )
 
     def __len__(self) -> int:
         return len(self.subjects)
 
-    def rows(self, received: int) -> Iterator[Row]:
+    def part(self, start: int, until: int) -> "Block":
+        """Some of the rows."""
+        own = slice(start, until)
+        return Block(self.measures, self.subjects[own], self.instants[own], [column[own] for column in self.columns])
+
+    def ordered(self, order: Integers) -> "Block":
+        """The rows in another order."""
+        places = order.tolist() if not _TEXTS.isdisjoint(self.measures) else []
+        columns = [
+            [column[place] for place in places] if isinstance(column, list) else column[order]
+            for column in self.columns
+        ]
+        return Block(self.measures, self.subjects[order], self.instants[order], columns)
+
+    def rows(self, received: Iterable[int]) -> Iterator[Row]:
         """The rows, each with when it was received."""
-        return zip(self.subjects, self.instants, repeat(received), *self.columns, strict=False)
+        columns = (column if isinstance(column, list) else column.tolist() for column in self.columns)
+        return zip(self.subjects.tolist(), self.instants.tolist(), received, *columns, strict=False)
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    numbers = [part for part in parts if not isinstance(part, list)]
+    texts = [part for part in parts if isinstance(part, list)]
+    return [*chain.from_iterable(texts)] if texts else np.concatenate(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +186,7 @@ def _layers(arrivals: Iterable[Arrival]) -> Iterator[dict[tuple[str, ...], Block
     shown: dict[int, tuple[str, ...]] = {}
     for arrival in arrivals:
         for block in filter(len, arrival.blocks):
-            subjects = set(block.subjects)
+            subjects = set(block.subjects.tolist())
             if any(shown.setdefault(subject, block.measures) != block.measures for subject in subjects):
                 yield layer
                 layer, shown = {}, dict.fromkeys(subjects, block.measures)
@@ -155,9 +194,18 @@ def _layers(arrivals: Iterable[Arrival]) -> Iterator[dict[tuple[str, ...], Block
     yield layer
 
 
+def _by_subject(together: BlockGroup) -> tuple[Block, Integers]:
+    """Rows by subject, and when each was received; of equal samples the first stays the first."""
+    block = Block.joined([block for block, _ in together])
+    received = np.repeat([received for _, received in together], [len(block) for block, _ in together])
+    order = np.argsort(block.subjects, kind="stable")
+    return block.ordered(order), received[order]
+
+
 def _rows(together: BlockGroup) -> list[Row]:
-    """Rows by subject; of equal samples the first stays the first."""
-    return sorted(chain.from_iterable(block.rows(received) for block, received in together), key=itemgetter(0))
+    """The same, row by row."""
+    block, received = _by_subject(together)
+    return list(block.rows(received.tolist()))
 
 
 def _write_sqlite(connection: Connection, measures: tuple[str, ...], together: BlockGroup, sequence: int) -> None:
@@ -165,12 +213,7 @@ def _write_sqlite(connection: Connection, measures: tuple[str, ...], together: B
     driver = connection.connection.driver_connection
     assert driver is not None
     for part in _parts(_rows(together), 1 + LEADING + len(measures)):
-        statement = _many(measures, len(part))
-        values = [sequence, *chain.from_iterable(part)]
-        try:
-            driver.execute(statement, values)
-        except OverflowError:  # an integer of more than 63 bits, which only a double column can be meant to hold
-            driver.execute(statement, [*map(_bound, values)])
+        driver.execute(_many(measures, len(part)), [sequence, *chain.from_iterable(part)])
 
 
 def _parts(rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
@@ -181,10 +224,6 @@ def _parts(rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
         count = min(largest, 1 << (total - start).bit_length() - 1)
         yield rows[start : start + count]
         start += count
-
-
-def _bound(value: float | str) -> float | str:
-    return float(value) if isinstance(value, int) and abs(value) >= 1 << 63 else value
 
 
 def _write_postgresql(connection: Connection, measures: tuple[str, ...], together: BlockGroup, sequence: int) -> None:
@@ -202,8 +241,9 @@ def _write_postgresql(connection: Connection, measures: tuple[str, ...], togethe
         cursor.execute("SAVEPOINT before_samples", prepare=True)
         try:
             with _copying(cursor, "sample", measures) as copy:
-                if (PRECISION_MEASURES | STATE_MEASURES).isdisjoint(measures):
-                    copy.write(_packed(together, sequence))
+                if _TEXTS.isdisjoint(measures):
+                    for piece in _packed(together, sequence):
+                        copy.write(piece)
                 else:
                     _write_rows(copy, measures, _rows(together), sequence)
         except UniqueViolation:
@@ -254,37 +294,61 @@ def _copying(cursor: "Cursor[Any]", table: str, measures: tuple[str, ...]) -> "A
 
 
 def _write_rows(copy: "Copy", measures: tuple[str, ...], rows: Iterable[Row], sequence: int) -> None:
-    texts = PRECISION_MEASURES | STATE_MEASURES
     whole = ["int8"] * (1 + len(ENVELOPE))
-    copy.set_types(whole + ["text" if name in texts else "float8" for name in measures])
+    copy.set_types(whole + ["text" if name in _TEXTS else "float8" for name in measures])
     for row in rows:
         copy.write_row((sequence, *row))
 
 
-def _packed(together: BlockGroup, sequence: int) -> bytes:
-    """Rows of numbers by subject, as COPY takes them: each value behind its length.
+def _packed(together: BlockGroup, sequence: int) -> Iterator[bytes]:
+    """Rows of numbers as COPY takes them, each value behind its length: piece by piece, the rows of each by subject.
 
     Source: PostgreSQL 16, "COPY", Binary Format.
     """
-    blocks = [block for block, _ in together]
-    whole = [
-        np.fromiter(chain.from_iterable(block.subjects for block in blocks), np.int64),
-        np.fromiter(chain.from_iterable(block.instants for block in blocks), np.int64),
-        np.repeat([received for _, received in together], [*map(len, blocks)]),
-    ]
-    columns = zip(*(block.columns for block in blocks), strict=True)
-    doubles = [np.fromiter(chain.from_iterable(column), np.float64) for column in columns]
-    kinds = [">i8"] * (1 + len(whole)) + [">f8"] * len(doubles)
-    fields = [field for place, kind in enumerate(kinds) for field in ((f"length{place}", ">i4"), (f"{place}", kind))]
-    order = np.argsort(whole[0], kind="stable")
-    packed = np.empty(len(order), [("fields", ">i2"), *fields])
-    packed["fields"] = len(kinds)
+    yield _COPY_HEAD
+    for piece in _pieces(together):
+        yield _piece(piece, sequence)
+    yield _COPY_END
+
+
+def _pieces(together: BlockGroup) -> Iterator[BlockGroup]:
+    """Blocks in groups of about ``PIECE`` rows; larger ones are cut."""
+    piece: BlockGroup = []
+    room = PIECE
+    for block, received in together:
+        start = 0
+        while start < len(block):
+            until = min(start + room, len(block))
+            part = block if until - start == len(block) else block.part(start, until)
+            piece.append((part, received))
+            room -= until - start
+            start = until
+            if not room:
+                yield piece
+                piece, room = [], PIECE
+    if piece:
+        yield piece
+
+
+def _piece(together: BlockGroup, sequence: int) -> bytes:
+    block, received = _by_subject(together)
+    columns = (block.subjects, block.instants, received, *block.columns)
+    packed = np.empty(len(block), _copied(len(ENVELOPE), len(block.columns)))
+    packed["fields"] = 1 + len(columns)
+    packed["length0"] = _EIGHT_BYTES
     packed["0"] = sequence
-    for place in range(len(kinds)):
+    for place, values in enumerate(columns, 1):
         packed[f"length{place}"] = _EIGHT_BYTES
-    for place, values in enumerate((*whole, *doubles), 1):
-        packed[f"{place}"] = values[order]
-    return _COPY_HEAD + packed.tobytes() + _COPY_END
+        packed[f"{place}"] = values
+    return packed.tobytes()
+
+
+@lru_cache(maxsize=512)
+def _copied(whole: int, doubles: int) -> np.dtype[Any]:
+    """A row of COPY: the number of fields; the sequence and whole numbers, then doubles, each behind its length."""
+    kinds = [">i8"] * (1 + whole) + [">f8"] * doubles
+    fields = [field for place, kind in enumerate(kinds) for field in ((f"length{place}", ">i4"), (f"{place}", kind))]
+    return np.dtype([("fields", ">i2"), *fields])
 
 
 @lru_cache(maxsize=512)
