@@ -146,8 +146,8 @@ class NodeCapacity:
 
     def __init__(self, snapshot: Snapshot, ends: Floats) -> None:
         self._snapshot, self._ends, self._allocator = snapshot, ends, NodeAllocator(snapshot.pools.nodes)
-        self._waits: dict[NodeNeed, NodeWait] = {}
-        self._room: dict[NodeNeed, bool] = {}
+        self._waits: dict[int, dict[NodeNeed, NodeWait]] = {}
+        self._room: dict[int, dict[NodeNeed, bool]] = {}
         self.particular: list[bool] = snapshot.jobs.particular.tolist()
         self.kept: list[KeptNodes] = []
 
@@ -205,7 +205,7 @@ class NodeCapacity:
         for need in self._needs(candidates, row):
             if assignment := self._allocator.found(_gang(need)):
                 self._allocator.take(need[0], assignment)
-        self._changed()
+            self._changed(need[0])
 
     def keep(self, candidates: Candidates, row: int, start: float, rank: int, nodes: Numbers | None) -> None:
         """Keep the nodes that a job waits for, where it needs something of nodes.
@@ -224,27 +224,30 @@ class NodeCapacity:
             if len(chosen):
                 self.kept.append(KeptNodes(need[0], chosen, start, rank))
                 self._allocator.keep(self.kept[-1])
-        self._changed()
+            self._changed(need[0])
 
-    def _changed(self) -> None:
-        self._waits.clear()
-        self._room.clear()
+    def _changed(self, pool: int) -> None:
+        """What was found of a pool no longer holds."""
+        self._waits.pop(pool, None)
+        self._room.pop(pool, None)
 
     def _has_room(self, need: NodeNeed, seconds: float) -> bool:
         """Whether nodes have it free for so long."""
         if self.kept:
             return self._allocator.allows(_gang(need, seconds))
-        if need not in self._room:
-            self._room[need] = self._allocator.allows(_gang(need))
-        return self._room[need]
+        room = self._room.setdefault(need[0], {})
+        if need not in room:
+            room[need] = self._allocator.allows(_gang(need))
+        return room[need]
 
     def _wait(self, need: NodeNeed) -> NodeWait:
         """When nodes will have it; at once where they are not told."""
         if not self._allocator.knows_nodes(need[0]):
             return NO_WAIT
-        if need not in self._waits:
-            self._waits[need] = self._found(need)
-        return self._waits[need]
+        waits = self._waits.setdefault(need[0], {})
+        if need not in waits:
+            waits[need] = self._found(need)
+        return waits[need]
 
     def _found(self, need: NodeNeed) -> NodeWait:
         units = Units.of(need, self._allocator.nodes_of(need[0]))

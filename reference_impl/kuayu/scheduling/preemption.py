@@ -150,11 +150,21 @@ class UnitOptions:
     freed: Counts
     most: Counts
 
-    def of(self, unit: int, lost: Mapping[int, float], needed: int) -> dict[int, int]:
-        """Options by which devices of a unit are given up, and how many; those first that lose least for a device."""
+    def by_loss(self, lost: Floats, missing: Counts) -> "UnitOptions":
+        """The same, those of a unit first that lose least for a device.
+
+        Args:
+            lost: Seconds that options count.
+            missing: Devices that are needed of each unit.
+        """
+        useful = np.maximum(np.minimum(self.freed, missing[self.unit]), 1)
+        order = np.lexsort((lost / useful, self.unit))
+        return UnitOptions(self.unit[order], self.option[order], self.freed[order], self.most[order])
+
+    def of(self, unit: int) -> dict[int, int]:
+        """Options by which devices of a unit are given up, in their order, and how many."""
         own = slice(*np.searchsorted(self.unit, [unit, unit + 1]).tolist())
-        parts = dict(zip(self.option[own].tolist(), self.freed[own].tolist(), strict=True))
-        return dict(sorted(parts.items(), key=lambda part: lost[part[0]] / max(min(part[1], needed), 1)))
+        return dict(zip(self.option[own].tolist(), self.freed[own].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,18 +414,20 @@ class Preemption:
         units = self._node_capacity.units(job, pool, devices)
         missing = np.maximum(units.needed - units.free, 0)
         block, place = self._able(job, pool, seconds)
+        lost = np.full(len(self._options.row), inf)
+        lost[block.option[place]] = _loss(block, place, 1.0, seconds, delay)
         given = self._given_up(units, pool, block, place)
+        given = given.by_loss(lost[given.option], missing)
         most = np.bincount(given.unit, given.most, len(units.free))
         able = np.flatnonzero((most >= missing) & ~units.closed)
         able = able[np.argsort(missing[able], kind="stable")][: max(MAX_UNITS, UNITS_PER_NEEDED * units.count)]
-        lost = dict(zip(block.option[place].tolist(), _loss(block, place, 1.0, seconds, delay).tolist(), strict=True))
         ways: dict[int, dict[int, int]] = {}
         cost = np.full(len(units.free), inf)
         for unit in able.tolist():
             needed, gone = int(missing[unit]), _Gone()
-            ways[unit] = given.of(unit, lost, needed)
+            ways[unit] = given.of(unit)
             if self._choose(ways[unit], ways[unit].__getitem__, needed, gone) >= needed:
-                cost[unit] = sum(map(lost.__getitem__, gone.options))
+                cost[unit] = lost[gone.options].sum()
         best = units.best(cost, lambda costs: float(costs.sum()))
         if best is None or not missing[best].any():
             return None
