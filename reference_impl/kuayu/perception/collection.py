@@ -133,7 +133,7 @@ class DistinctSeries:
     hosts: tuple[str, ...] = ()
 
     @property
-    def trouble(self) -> str | None:
+    def contradiction(self) -> str | None:
         """Why no number can be taken of it, for people; None where one can."""
         if len(self.hosts) > 1:
             return f"{self.series.name} is shown of several hosts: {', '.join(self.hosts[:MAX_HOSTS_SHOWN])}"
@@ -540,7 +540,7 @@ class _Work:
         series = distinct.series
         blank = plausibility.is_blank(self._exporter, series.value)
         step: Step | None = None
-        if not blank and distinct.trouble is None and math.isfinite(series.value):
+        if not blank and distinct.contradiction is None and math.isfinite(series.value):
             step = self._step(distinct, instant, [*wholes, *parts])
         for row in wholes:
             self._add(row, distinct, instant, step, blank=blank, part=False)
@@ -588,8 +588,8 @@ class _Work:
             cell.refuse(series.name, why)
         elif entry.transform is Transform.present and not several:
             cell.add(series.name, float(any(distinct.values)))
-        elif distinct.trouble is not None:
-            cell.contradict(series.name, distinct.trouble)
+        elif distinct.contradiction is not None:
+            cell.contradict(series.name, distinct.contradiction)
         elif (term := _term(entry, series.value, step)) is not None:
             why = plausibility.above_ceiling(row.measure, term)
             if why is None:

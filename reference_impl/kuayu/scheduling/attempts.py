@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kuayu.scheduling.availability import Availability
 from kuayu.scheduling.candidates import Candidates, Prediction
-from kuayu.scheduling.node_allocator import KeptNodes
+from kuayu.scheduling.node_allocator import NodeReservation
 from kuayu.scheduling.scoring import BEGINS, RUNS, Scoring
 from kuayu.scheduling.state import Flags, Floats, Numbers
 
@@ -89,7 +89,7 @@ class EpochResult:
         attempts: Jobs in the order in which they were looked at.
         fallback: Whether the scorer failed and the rule answered in its place.
         preemption: Running jobs that are preempted.
-        kept: Nodes that are kept for jobs that wait.
+        node_reservations: Nodes that are kept for jobs that wait.
     """
 
     candidates: Candidates
@@ -99,4 +99,4 @@ class EpochResult:
     attempts: list[Attempt] = field(default_factory=list)
     fallback: bool = False
     preemption: list[Migration] = field(default_factory=list)
-    kept: list[KeptNodes] = field(default_factory=list)
+    node_reservations: list[NodeReservation] = field(default_factory=list)

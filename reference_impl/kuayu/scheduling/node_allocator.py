@@ -51,7 +51,7 @@ SAME_SWITCH, OTHER_SWITCH = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class KeptNodes:
+class NodeReservation:
     """Nodes that are kept for a job that waits.
 
     Attributes:
@@ -74,7 +74,7 @@ class FreeNodes:
         names: Of the nodes.
         free: Devices, by node.
         switch: Number of the switch, by node; one of which no switch is told is near to none, and has its own.
-        kept: What is kept for whom.
+        reservations: What is kept for whom.
     """
 
     def __init__(self, nodes: Nodes) -> None:
@@ -85,11 +85,15 @@ class FreeNodes:
         switch = np.where(alone, named + np.cumsum(alone), nodes.switch)
         _, self.switch = np.unique(switch, return_inverse=True)
         self._switches = int(self.switch.max(initial=-1)) + 1
-        self.kept: list[KeptNodes] = []
+        self.reservations: list[NodeReservation] = []
 
     def open_to(self, gang: "Gang") -> "FreeNodes":
         """Nodes as a gang may use them."""
-        closed = [kept.nodes for kept in self.kept if kept.start < gang.seconds and kept.rank < gang.rank]
+        closed = [
+            reservation.nodes
+            for reservation in self.reservations
+            if reservation.start < gang.seconds and reservation.rank < gang.rank
+        ]
         if not closed:
             return self
         others = copy(self)
@@ -341,9 +345,9 @@ class NodeAllocator:
         """Give out the named devices."""
         self.nodes_of(pool).take(assignment)
 
-    def keep(self, kept: KeptNodes) -> None:
+    def reserve(self, reservation: NodeReservation) -> None:
         """Somebody who waits is to have some nodes."""
-        self.nodes_of(kept.pool).kept.append(kept)
+        self.nodes_of(reservation.pool).reservations.append(reservation)
 
     def give_back(self, pool: int, assignment: NodeAssignment) -> None:
         """The named devices are free again."""
@@ -378,13 +382,13 @@ class NodeAllocator:
             free_nodes.take(assignment)
         return assignment
 
-    def found(self, gang: Gang) -> NodeAssignment | None:
+    def fitting(self, gang: Gang) -> NodeAssignment | None:
         """An assignment as a gang needs it, if there is one; where nodes are not told, nobody can say no."""
         return self.nodes_of(gang.pool).open_to(gang).assigned(gang) if self.knows_nodes(gang.pool) else ()
 
     def allows(self, gang: Gang) -> bool:
         """Whether there is one."""
-        return self.found(gang) is not None
+        return self.fitting(gang) is not None
 
     def distance(self, pool: int, assignment: NodeAssignment) -> float:
         """Mean hops between two devices of a gang, from zero to two; zero for one device."""

@@ -16,7 +16,7 @@ from math import inf
 import numpy as np
 
 from kuayu.scheduling.candidates import Candidates
-from kuayu.scheduling.node_allocator import FreeNodes, Gang, KeptNodes, NodeAllocator
+from kuayu.scheduling.node_allocator import FreeNodes, Gang, NodeAllocator, NodeReservation
 from kuayu.scheduling.state import ONE_NODE, ONE_SWITCH, Counts, Flags, Floats, Numbers, Snapshot
 
 NodeNeed = tuple[int, int, int, int]
@@ -52,8 +52,8 @@ class Units:
         needed = per_node if per_node and within != ONE_NODE else devices
         total = int(unit.max(initial=-1)) + 1
         closed = np.zeros(total, dtype=np.bool_)
-        for kept in nodes.kept:
-            closed[unit[kept.nodes]] = True
+        for reservation in nodes.reservations:
+            closed[unit[reservation.nodes]] = True
         free = np.where(closed, 0, np.bincount(unit, nodes.free, total)).astype(np.int64)
         group = nodes.switch if one_switch and per_node else np.zeros(total, dtype=np.intp)
         return cls(unit, free, closed, group, needed, devices // needed)
@@ -65,13 +65,13 @@ class Units:
             cost: By unit; infinite where it cannot be had.
             total: What several cost together.
         """
-        found, least = None, inf
+        cheapest, least = None, inf
         order = np.argsort(cost, kind="stable")
         for group in np.unique(self.group).tolist():
             own = order[self.group[order] == group][: self.count]
             if len(own) == self.count and (together := total(cost[own])) < least:
-                found, least = own, together
-        return found
+                cheapest, least = own, together
+        return cheapest
 
     def spare(self, gives: dict[int, dict[int, int]]) -> Numbers:
         """Units that suffice once devices are given up; who need not give up any for that is left out, the last first.
@@ -83,16 +83,16 @@ class Units:
         for parts in gives.values():
             for unit, freed in parts.items():
                 free[unit] += freed
-        found = self._enough(free)
+        sufficient = self._enough(free)
         for somebody in reversed([*gives]):
             without = free.copy()
             for unit, freed in gives[somebody].items():
                 without[unit] -= freed
             if (spared := self._enough(without)) is not None:
-                found, free = spared, without
+                sufficient, free = spared, without
                 del gives[somebody]
-        assert found is not None
-        return found
+        assert sufficient is not None
+        return sufficient
 
     def _enough(self, free: Counts) -> Numbers | None:
         """Units with as much free as is needed, the tightest; none where there are not as many."""
@@ -101,7 +101,7 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldUnits:
+class UnitOccupancy:
     """What running jobs hold of units, by unit and job; ascending by unit.
 
     Attributes:
@@ -137,7 +137,7 @@ class NodeCapacity:
 
     Attributes:
         particular: Whether a job needs something of nodes, by job.
-        kept: Nodes that are kept for jobs that wait.
+        reservations: Nodes that are kept for jobs that wait.
 
     Args:
         snapshot: Nodes, and who holds them.
@@ -147,9 +147,9 @@ class NodeCapacity:
     def __init__(self, snapshot: Snapshot, ends: Floats) -> None:
         self._snapshot, self._ends, self._allocator = snapshot, ends, NodeAllocator(snapshot.pools.nodes)
         self._waits: dict[int, dict[NodeNeed, NodeWait]] = {}
-        self._room: dict[int, dict[NodeNeed, bool]] = {}
+        self._fits: dict[int, dict[NodeNeed, bool]] = {}
         self.particular: list[bool] = snapshot.jobs.particular.tolist()
-        self.kept: list[KeptNodes] = []
+        self.reservations: list[NodeReservation] = []
 
     def admits(self, now: Flags, candidates: Candidates, job_rows: slice, seconds: Floats) -> Flags:
         """Which candidates of a job can start now, by what it needs of nodes too.
@@ -165,7 +165,7 @@ class NodeCapacity:
         admitted = now.copy()
         for place in np.flatnonzero(now).tolist():
             row = job_rows.start + place
-            admitted[place] = all(self._has_room(need, float(seconds[row])) for need in self._needs(candidates, row))
+            admitted[place] = all(self._is_free(need, float(seconds[row])) for need in self._needs(candidates, row))
         return admitted
 
     def prolong(self, waits: Floats, now: Flags, candidates: Candidates, job_rows: slice) -> None:
@@ -191,23 +191,23 @@ class NodeCapacity:
         """How devices for a job could lie on the nodes of a pool, which are told."""
         return Units.of(self._need(job, pool, devices), self._allocator.nodes_of(pool))
 
-    def held(self, pool: int, units: Units) -> HeldUnits:
+    def occupancy(self, pool: int, units: Units) -> UnitOccupancy:
         """What running jobs hold of the units of a pool."""
-        node, job, devices = self._held_of(pool)
+        node, job, devices = self._occupied(pool)
         unit, jobs = units.unit[node], len(self._snapshot.jobs)
         pairs, place = np.unique(unit * jobs + job, return_inverse=True)
-        return HeldUnits(pairs // jobs, pairs % jobs, np.bincount(place, devices, len(pairs)).astype(np.int64))
+        return UnitOccupancy(pairs // jobs, pairs % jobs, np.bincount(place, devices, len(pairs)).astype(np.int64))
 
     def take(self, candidates: Candidates, row: int) -> None:
         """A job starts now; where it needs something of nodes, others that do find those taken."""
         if not self.particular[candidates.job[row]]:
             return
         for need in self._needs(candidates, row):
-            if assignment := self._allocator.found(_gang(need)):
+            if assignment := self._allocator.fitting(_gang(need)):
                 self._allocator.take(need[0], assignment)
             self._changed(need[0])
 
-    def keep(self, candidates: Candidates, row: int, start: float, rank: int, nodes: Numbers | None) -> None:
+    def reserve(self, candidates: Candidates, row: int, start: float, rank: int, nodes: Numbers | None) -> None:
         """Keep the nodes that a job waits for, where it needs something of nodes.
 
         Args:
@@ -222,23 +222,23 @@ class NodeCapacity:
         for need in self._needs(candidates, row):
             chosen = self._wait(need).nodes if nodes is None else nodes
             if len(chosen):
-                self.kept.append(KeptNodes(need[0], chosen, start, rank))
-                self._allocator.keep(self.kept[-1])
+                self.reservations.append(NodeReservation(need[0], chosen, start, rank))
+                self._allocator.reserve(self.reservations[-1])
             self._changed(need[0])
 
     def _changed(self, pool: int) -> None:
         """What was found of a pool no longer holds."""
         self._waits.pop(pool, None)
-        self._room.pop(pool, None)
+        self._fits.pop(pool, None)
 
-    def _has_room(self, need: NodeNeed, seconds: float) -> bool:
+    def _is_free(self, need: NodeNeed, seconds: float) -> bool:
         """Whether nodes have it free for so long."""
-        if self.kept:
+        if self.reservations:
             return self._allocator.allows(_gang(need, seconds))
-        room = self._room.setdefault(need[0], {})
-        if need not in room:
-            room[need] = self._allocator.allows(_gang(need))
-        return room[need]
+        fits = self._fits.setdefault(need[0], {})
+        if need not in fits:
+            fits[need] = self._allocator.allows(_gang(need))
+        return fits[need]
 
     def _wait(self, need: NodeNeed) -> NodeWait:
         """When nodes will have it; at once where they are not told."""
@@ -246,13 +246,13 @@ class NodeCapacity:
             return NO_WAIT
         waits = self._waits.setdefault(need[0], {})
         if need not in waits:
-            waits[need] = self._found(need)
+            waits[need] = self._computed(need)
         return waits[need]
 
-    def _found(self, need: NodeNeed) -> NodeWait:
+    def _computed(self, need: NodeNeed) -> NodeWait:
         units = Units.of(need, self._allocator.nodes_of(need[0]))
-        held = self.held(need[0], units)
-        ready = _ready(units, held, self._ends[held.job - self._snapshot.waiting])
+        occupancy = self.occupancy(need[0], units)
+        ready = _ready(units, occupancy, self._ends[occupancy.job - self._snapshot.waiting])
         chosen = units.best(ready, lambda cost: float(cost.max()))
         if chosen is None:
             return NEVER
@@ -267,21 +267,21 @@ class NodeCapacity:
         shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
         return [self._need(int(candidates.job[row]), *share) for share in shares if share[1] > 0]
 
-    def _held_of(self, pool: int) -> tuple[Numbers, Numbers, Counts]:
+    def _occupied(self, pool: int) -> tuple[Numbers, Numbers, Counts]:
         """Node, job and devices of what is held of the nodes of a pool."""
-        nodes, pools, jobs, devices = self._held
+        nodes, pools, jobs, devices = self._occupancy
         own = slice(*np.searchsorted(pools, [pool, pool + 1]).tolist())
         return nodes[own], jobs[own], devices[own]
 
     @cached_property
-    def _held(self) -> tuple[Numbers, Numbers, Numbers, Counts]:
+    def _occupancy(self) -> tuple[Numbers, Numbers, Numbers, Counts]:
         """Node, pool, job and devices of all that is held of nodes, ascending by pool."""
-        holdings, held = self._snapshot.holdings, self._snapshot.holdings.nodes
-        if held is None:
+        holdings, occupancy = self._snapshot.holdings, self._snapshot.holdings.nodes
+        if occupancy is None:
             return NO_NODES, NO_NODES, NO_NODES, np.zeros(0, dtype=np.int64)
-        order = np.argsort(holdings.pool[held.share], kind="stable")
-        share = held.share[order]
-        return held.node[order], holdings.pool[share], holdings.holder[share], held.devices[order]
+        order = np.argsort(holdings.pool[occupancy.share], kind="stable")
+        share = occupancy.share[order]
+        return occupancy.node[order], holdings.pool[share], holdings.holder[share], occupancy.devices[order]
 
 
 def _gang(need: NodeNeed, seconds: float = inf) -> Gang:
@@ -289,11 +289,11 @@ def _gang(need: NodeNeed, seconds: float = inf) -> Gang:
     return Gang(pool, devices, per_node=per_node, within=within, seconds=seconds)
 
 
-def _ready(units: Units, held: HeldUnits, until: Floats) -> Floats:
+def _ready(units: Units, occupancy: UnitOccupancy, until: Floats) -> Floats:
     """Seconds until each unit has as many devices free as are needed of it; infinite where nothing says when."""
     ready = np.where(units.free >= units.needed, 0.0, inf)
-    order = np.lexsort((until, held.unit))
-    unit, given_back = held.unit[order], np.cumsum(held.devices[order])
+    order = np.lexsort((until, occupancy.unit))
+    unit, given_back = occupancy.unit[order], np.cumsum(occupancy.devices[order])
     first = np.searchsorted(unit, unit)
     before = np.where(first > 0, given_back[first - 1], 0)
     enough = (units.free[unit] + given_back - before >= units.needed) & ~units.closed[unit]

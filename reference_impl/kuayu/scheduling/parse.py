@@ -31,11 +31,11 @@ from kuayu.scheduling.state import (
     Counts,
     Flags,
     Floats,
-    HeldNodes,
     Holdings,
     Jobs,
     Links,
     Names,
+    NodeOccupancy,
     Nodes,
     Numbers,
     Offer,
@@ -518,7 +518,7 @@ def snapshot_of(state: "documents.SchedulingState", parsed: ParsedJobs | None = 
     jobs = _jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"]))
     holdings = _holdings(parsed.holdings, parsed.waiting, now, domains, accelerators, numbers)
     if jobs.particular[: parsed.waiting].any():
-        holdings = replace(holdings, nodes=_held_nodes(parsed.holdings, holdings.pool, pools))
+        holdings = replace(holdings, nodes=_node_occupancy(parsed.holdings, holdings.pool, pools))
     refused = {entry["job"] for entry in state.get("refused") or () if entry["reason"] == "no_room"}
     return Snapshot(
         waiting=parsed.waiting,
@@ -677,7 +677,7 @@ def _holdings(
     )
 
 
-def _held_nodes(parsed: ParsedHoldings, pool: Numbers, pools: Pools) -> HeldNodes:
+def _node_occupancy(parsed: ParsedHoldings, pool: Numbers, pools: Pools) -> NodeOccupancy:
     """What running jobs hold by node; nodes that their pool no longer has are left out.
 
     Args:
@@ -696,7 +696,7 @@ def _held_nodes(parsed: ParsedHoldings, pool: Numbers, pools: Pools) -> HeldNode
         if name in known[where]:
             rows.append((share, known[where][name], devices))
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    return HeldNodes(columns[:, 0].astype(np.intp), columns[:, 1].astype(np.intp), columns[:, 2])
+    return NodeOccupancy(columns[:, 0].astype(np.intp), columns[:, 1].astype(np.intp), columns[:, 2])
 
 
 def _numbers(values: Sequence[int]) -> Numbers:

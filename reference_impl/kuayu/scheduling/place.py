@@ -345,8 +345,8 @@ def report(
     if shares:
         result = planned(snapshot, result, {share["domain"]: float(share["share"]) for share in shares})
     allocator = NodeAllocator(snapshot.pools.nodes)
-    for kept in result.kept:
-        allocator.keep(kept)
+    for reservation in result.node_reservations:
+        allocator.reserve(reservation)
     account = Account(snapshot, result, allocator)
     decisions, reasons = _starts(snapshot, result, allocator, account), Reasons()
     if not shares:

@@ -168,7 +168,7 @@ class UnitOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gone:
+class _Selection:
     """Options that are chosen together, in their order: their rows, the rows of their jobs, what they take of pools."""
 
     options: list[int] = field(default_factory=list)
@@ -403,10 +403,10 @@ class Preemption:
         part = np.where(block.shrinks.take(place), np.minimum(more / freed, 1.0), 1.0)
         lost = _loss(block, place, part, seconds, delay)
         order = np.argsort(lost / np.minimum(freed, more), kind="stable")
-        gone = _Gone()
-        if self._choose(option[order].tolist(), self._options.freed.item, more, gone) < more:
+        selection = _Selection()
+        if self._choose(option[order].tolist(), self._options.freed.item, more, selection) < more:
             return None
-        gives = {option: {pool: int(self._options.freed[option])} for option in gone.options}
+        gives = {option: {pool: int(self._options.freed[option])} for option in selection.options}
         return self._victim_set(job, self._trimmed(gives, {pool: more}), seconds, delay)
 
     def victims_on_nodes(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
@@ -421,23 +421,26 @@ class Preemption:
         most = np.bincount(given.unit, given.most, len(units.free))
         able = np.flatnonzero((most >= missing) & ~units.closed)
         able = able[np.argsort(missing[able], kind="stable")][: max(MAX_UNITS, UNITS_PER_NEEDED * units.count)]
-        ways: dict[int, dict[int, int]] = {}
+        by_unit: dict[int, dict[int, int]] = {}
         cost = np.full(len(units.free), inf)
         for unit in able.tolist():
-            needed, gone = int(missing[unit]), _Gone()
-            ways[unit] = given.of(unit)
-            if self._choose(ways[unit], ways[unit].__getitem__, needed, gone) >= needed:
-                cost[unit] = lost[gone.options].sum()
+            needed, selection = int(missing[unit]), _Selection()
+            by_unit[unit] = given.of(unit)
+            if self._choose(by_unit[unit], by_unit[unit].__getitem__, needed, selection) >= needed:
+                cost[unit] = lost[selection.options].sum()
         best = units.best(cost, lambda costs: float(costs.sum()))
         if best is None or not missing[best].any():
             return None
-        gone = _Gone()
+        selection = _Selection()
         for unit in best.tolist():
             # who sits on several of the nodes leaves all of them
-            needed = int(missing[unit]) - sum(ways[unit].get(option, 0) for option in gone.options)
-            if self._choose(ways[unit], ways[unit].__getitem__, needed, gone) < needed:
+            needed = int(missing[unit]) - sum(by_unit[unit].get(option, 0) for option in selection.options)
+            if self._choose(by_unit[unit], by_unit[unit].__getitem__, needed, selection) < needed:
                 return None
-        gives = {option: {unit: way[option] for unit, way in ways.items() if option in way} for option in gone.options}
+        gives = {
+            option: {unit: freed[option] for unit, freed in by_unit.items() if option in freed}
+            for option in selection.options
+        }
         best = units.spare(gives)
         trimmed = self._trimmed(gives, {unit: int(missing[unit]) for unit in best.tolist()})
         nodes = np.flatnonzero(np.isin(units.unit, best))
@@ -452,10 +455,10 @@ class Preemption:
 
     def _given_up(self, units: Units, pool: int, block: "PoolOptions", place: Numbers) -> "UnitOptions":
         """What options give up of units."""
-        held = self._node_capacity.held(pool, units)
-        row = self._row_of[held.job]
+        occupancy = self._node_capacity.occupancy(pool, units)
+        row = self._row_of[occupancy.job]
         known = np.flatnonzero(row != NOWHERE)
-        unit, row, devices = held.unit[known], row[known], held.devices[known]
+        unit, row, devices = occupancy.unit[known], row[known], occupancy.devices[known]
         order = np.argsort(block.row[place], kind="stable")
         first, last = (np.searchsorted(block.row[place], row, side, sorter=order) for side in ("left", "right"))
         counts = last - first
@@ -554,14 +557,14 @@ class Preemption:
             trimmed.append((option, devices))
         return trimmed[::-1]
 
-    def _choose(self, order: Iterable[int], freed_by: Callable[[int], int], more: int, gone: "_Gone") -> int:
+    def _choose(self, order: Iterable[int], freed_by: Callable[[int], int], more: int, selection: "_Selection") -> int:
         """The first of some options that can be carried out together, until so many devices are given up.
 
         Args:
             order: Rows of the options.
             freed_by: Devices that an option gives up.
             more: How many are needed.
-            gone: What is chosen already; what is chosen here is added.
+            selection: What is chosen already; what is chosen here is added.
 
         Returns:
             Devices that are given up by what is chosen here; fewer than are needed where that cannot be.
@@ -571,15 +574,15 @@ class Preemption:
             if freed >= more:
                 break
             row, pool = int(options.row[option]), int(options.pool[option])
-            if row in gone.rows:
+            if row in selection.rows:
                 continue
             if pool != options.was[option]:
-                taken = gone.used.get(pool, 0) + int(options.devices[option])
+                taken = selection.used.get(pool, 0) + int(options.devices[option])
                 if not availability.leaves(pool, taken, float(options.left[option])):
                     continue
-                gone.used[pool] = taken
-            gone.rows.add(row)
-            gone.options.append(option)
+                selection.used[pool] = taken
+            selection.rows.add(row)
+            selection.options.append(option)
             freed += freed_by(option)
         return freed
 

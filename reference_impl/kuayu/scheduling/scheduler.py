@@ -167,7 +167,12 @@ def decide(
     node_capacity, scoring = NodeCapacity(snapshot, until), Scoring(scorer, weights, columns)
     preemption = Preemption(snapshot, availability, node_capacity)
     result = EpochResult(
-        candidates, prediction, availability, scoring, preemption=preemption.migrations, kept=node_capacity.kept
+        candidates,
+        prediction,
+        availability,
+        scoring,
+        preemption=preemption.migrations,
+        node_reservations=node_capacity.reservations,
     )
     (all_pools, all_devices), seconds = candidates.narrow, prediction.begins + prediction.runs
     hopeful = _any(availability.fits(all_pools, all_devices), first).tolist()
@@ -208,7 +213,7 @@ def decide(
             start = float(columns[row, WAITS])
             if reserved < queue_policy.reservations and start < inf:
                 availability.keep(candidates.pools[row], candidates.devices[row], start)
-                node_capacity.keep(candidates, row, start, len(result.attempts) - 1, preemption.cleared.get(job))
+                node_capacity.reserve(candidates, row, start, len(result.attempts) - 1, preemption.cleared.get(job))
                 reserved += 1
             availability.book(candidates.pools[row], candidates.devices[row], start, float(seconds[row]))
     result.fallback = scoring.fallback

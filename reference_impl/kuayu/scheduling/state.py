@@ -223,7 +223,7 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldNodes:
+class NodeOccupancy:
     """Devices of nodes that running jobs hold, of nodes that are told.
 
     Attributes:
@@ -265,7 +265,7 @@ class Holdings:
     ready: Floats
     saving: Flags
     undisturbed: Floats
-    nodes: HeldNodes | None = None
+    nodes: NodeOccupancy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,18 +314,18 @@ def _packed(together: BlockGroup, sequence: int) -> Iterator[bytes]:
 def _pieces(together: BlockGroup) -> Iterator[BlockGroup]:
     """Blocks in groups of about ``PIECE`` rows; larger ones are cut."""
     piece: BlockGroup = []
-    room = PIECE
+    remaining = PIECE
     for block, received in together:
         start = 0
         while start < len(block):
-            until = min(start + room, len(block))
+            until = min(start + remaining, len(block))
             part = block if until - start == len(block) else block.part(start, until)
             piece.append((part, received))
-            room -= until - start
+            remaining -= until - start
             start = until
-            if not room:
+            if not remaining:
                 yield piece
-                piece, room = [], PIECE
+                piece, remaining = [], PIECE
     if piece:
         yield piece
 
