@@ -182,6 +182,11 @@ def test_start_times_of_two_sources_are_told() -> None:
     found = steps([3e9, 1e6, 3.1e9, 2e6], [-9_000_000, -5_000, -9_000_000, -5_000])
     assert found[-1].known.alternates
     assert [each.amount for each in found[2:]] == [None, None]
+    # also where their counters are a twentieth apart
+    for starts in ([-9_000_000, -8_800_000] * 3, [-8_800_000, -9_000_000] * 3):
+        found = steps([1_000_000, 1_050_000, 1_000_300, 1_050_300, 1_000_600, 1_050_600], starts)
+        assert found[-1].known.alternates
+        assert [each.amount for each in found[3:]] == [None] * 3
 
 
 def test_no_rate_is_taken_over_a_moment_and_nothing_is_lost() -> None:

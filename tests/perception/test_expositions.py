@@ -238,6 +238,15 @@ def test_counters_of_several_hosts_on_one_page_are_not_added_up() -> None:
     assert second.conflicted == 10_000
 
 
+def test_the_name_of_a_host_counts_before_where_its_page_was_fetched() -> None:
+    """Behind a gateway all hosts are fetched from one place, or one host from several."""
+    page = 'DCGM_FI_DEV_POWER_USAGE{{gpu="0",Hostname="{}",exported_instance="{}"}} {}\n'
+    several = convert(page.format("gy-1", "localhost:9400", 300) + page.format("gy-2", "localhost:9400", 310))
+    assert refused(several.readings[0]) == {"power"}
+    one = convert(page.format("gy-1", "0", 300) + page.format("gy-1", "1", 300))
+    assert one.readings[0].measures == {"power": 300.0}
+
+
 @pytest.mark.parametrize("names", [("gy-1:9400", "gy-1.pool.example:9400"), ("gy-1:9400", "gy-1:9401")])
 def test_two_names_of_one_host_on_a_page_are_of_one(names: tuple[str, str]) -> None:
     page = "".join(f'DCGM_FI_DEV_POWER_USAGE{{gpu="0",instance="{name}"}} 300\n' for name in names)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scheduling.states import domain, pool, request, running, spec
+from scheduling.states import accelerator, domain, pool, request, running, spec
 from scheduling.test_preemption import DAY, HOUR, placed, resized
 
 Json = dict[str, Any]
@@ -186,6 +186,94 @@ def test_who_makes_room_for_a_job_is_enough_for_it_to_start_and_nobody_of_them_c
     for number in changes:
         stays = [where[place] if place == number else devices for place, devices in enumerate(left)]
         assert made(stays)["high"]["verb"] == "wait"
+
+
+def test_the_next_in_line_waits_for_the_node_until_the_one_before_has_done() -> None:
+    """Slow devices, on which it would take twenty times as long, are no better."""
+    fast = domain("a", pool(8, 8, nodes=[{"id": "n0", "devices": 8, "free": 8}]))
+    slow = domain("b", pool(8, 8, kind="slow"))
+    queue = [spec(name, 8, 900.0, **WHOLE) for name in ("one", "two")]
+    kinds = [accelerator(), accelerator("slow", 0.05)]
+    made = placed(request([fast, slow], queue, accelerators=kinds, explain=True))
+    assert sorted(made[job]["verb"] for job in ("one", "two")) == ["start", "wait"]
+    (waits,) = [made[job] for job in ("one", "two") if made[job]["verb"] == "wait"]
+    assert waits["explanation"]["outcome"]["run_at"] == "2026-01-05T00:15:00.000Z"
+
+
+def test_who_is_behind_a_reservation_waits_until_that_is_over() -> None:
+    held = [on("r", {"n0": 7}, HOUR, priority=1)]
+    made = decided(held, [1], *(spec(name, 8, HOUR, **WHOLE) for name in ("one", "two")))
+    starts = sorted(made[job]["explanation"]["outcome"]["run_at"] for job in ("one", "two"))
+    assert starts == ["2026-01-05T01:00:00.000Z", "2026-01-05T02:00:00.000Z"]
+
+
+def test_nobody_else_makes_room_while_devices_are_being_given_back() -> None:
+    """A job that was told to shrink writes its checkpoint: what it gives up is neither free nor its own."""
+    elastic = {"minimum": 2, "maximum": 8, "requested": 8}
+    shrinks = on("r", {"n0": 4}, devices=elastic)
+    shrinks |= {"phase": "staging", "done": 8.0, "ready_at": "2026-01-05T00:02:00Z"}
+    shrinks["interrupted_at"] = "2026-01-05T00:00:00Z"
+    del shrinks["rate"]
+    made = decided([shrinks, on("s", {"n1": 8}, 2 * DAY, devices=elastic)], [0, 0], high(4, {"within": "node"}))
+    assert {job: made[job]["verb"] for job in made} == {"high": "wait"}
+
+
+def test_jobs_that_do_not_say_on_which_nodes_they_are_may_be_on_any() -> None:
+    runs = running(spec("r", 8, HOUR, priority=1), [("a", 8)], rate=8.0)
+    made = decided([runs], [0], spec("whole", 8, HOUR, **WHOLE))
+    assert made["whole"]["explanation"]["outcome"]["run_at"] == "2026-01-05T01:00:00.000Z"
+
+
+def test_whoever_comes_before_takes_the_nodes_that_are_not_cleared() -> None:
+    held = [on("r", {"n0": 7}), on("s", {"n1": 7}, 30 * DAY, priority=11)]
+    first = spec("first", 1, 300 * HOUR, priority=11)
+    made = decided(held, [1, 1], first, high(8, {"within": "node"}))
+    assert made["r"]["verb"] == "stop"
+    assert made["first"]["placement"]["shares"][0]["nodes"] == [{"node": "n1", "devices": 1}]
+
+
+def test_what_is_cleared_is_kept_however_many_wait() -> None:
+    held = [on(f"r{number}", {f"n{number}": 7}) for number in range(12)]
+    queue = [spec(f"h{number}", 8, 10 * HOUR, priority=10, **WHOLE) for number in range(10)]
+    made = decided(held, [1] * 12, *queue, *(spec(f"t{number}", 1, 200 * HOUR, priority=5) for number in range(4)))
+    cleared = {f"n{job[1:]}" for job in made if made[job]["verb"] == "stop"}
+    assert len(cleared) == 10
+    small = [made[job] for job in made if job[0] == "t" and made[job]["verb"] == "start"]
+    assert len(small) == 2
+    assert all(cleared.isdisjoint(nodes_in(decision)) for decision in small)
+
+
+def nodes_in(decision: Json) -> set[str]:
+    return {node["node"] for share in decision["placement"]["shares"] for node in share["nodes"]}
+
+
+def test_who_needs_so_many_on_each_node_gives_up_whole_nodes_or_stops() -> None:
+    wide = on("wide", {"n0": 8, "n1": 8}, devices={"minimum": 8, "maximum": 16}, nodes={"devices_per_node": 8})
+    for needs in ({"within": "switch"}, {"within": "node"}, {"devices_per_node": 4}):
+        made = decided([wide], [0, 0], high(4, needs), switches="xx")
+        assert made["high"]["verb"] == "wait"
+        assert made["wide"]["verb"] in ("stop", "resize")
+        if made["wide"]["verb"] == "resize":
+            assert resized(made, "wide") == [8]
+
+
+def test_a_short_job_takes_what_a_long_one_may_not_have() -> None:
+    """Both find one device free, on a node that is kept from the next hour on."""
+    held = [on("soon", {"n0": 7}, HOUR, priority=2)]
+    whole, small = spec("whole", 8, HOUR, priority=2, **WHOLE), spec("small", 1, 10 * HOUR, priority=1)
+    made = decided(held, [1], whole, small, spec("tiny", 1, 1500.0))
+    assert {job: made[job]["verb"] for job in made} == {"small": "wait", "tiny": "start", "whole": "wait"}
+    assert made["small"]["explanation"]["outcome"]["run_at"] == "2026-01-05T02:00:00.000Z"
+
+
+def test_a_reserved_node_closes_nothing_else_of_its_switch() -> None:
+    held = [on("c", {"n2": 8})]
+    whole = spec("whole", 8, HOUR, priority=10, **WHOLE)
+    wide = spec("wide", 8, HOUR, priority=9, nodes={"within": "switch"})
+    made = decided(
+        [*held, on("r", {"n0": 8}, priority=9), on("s", {"n1": 7}, priority=9)], [0, 1, 0], whole, wide, switches="xxx"
+    )
+    assert made["c"]["verb"] == "stop"
 
 
 @pytest.mark.parametrize("dear", [1e9, 4e9])

@@ -188,8 +188,7 @@ def _hosts(page: Iterable[Series], exporter: Exporter) -> dict[tuple[str, str | 
 
 def _host_labels(exporter: Exporter) -> list[str]:
     """Labels that name the host of a series, those first that tell most."""
-    labels = exporter.host_labels or ()
-    return [*(RENAMED + name for name in labels), *labels]
+    return [label for name in exporter.host_labels or () for label in (RENAMED + name, name)]
 
 
 def _series_key(series: Series, labels_kept: Iterable[str]) -> str:

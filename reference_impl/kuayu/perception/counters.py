@@ -6,8 +6,9 @@ Rules (clause on expositions):
   anew: its increase is its value. Where the start time is unchanged, the counter was not reset, so that a fall tells
   nothing.
 * A start time moves also where a counter goes on: agents state when they themselves started, or the instant of the
-  point before, or compute it from a clock that is put right. Whoever has gained little beside a value that is no small
-  count goes on, and so does whoever would have begun before it was last seen, by about the time that it stated then.
+  point before, or compute it from a clock that is put right. Whoever would have begun since it was last seen goes on
+  where it has gained little beside a value that is no small count; whoever would have begun before that, where it
+  stated about the same time then.
 * Without start times, a counter that fell below three quarters was reset, and its increase is its value. One that fell
   by less slipped back, as counters of the kernel do (prometheus/node_exporter#1686, #2568): this page gives nothing,
   and the next one is compared with it. A count below 100 does not slip.
@@ -64,7 +65,7 @@ SAME_START = 1000
 """Milliseconds by which start times of one run may differ: agents compute them anew from uptimes in whole seconds."""
 
 DRIFT = 60_000
-"""The same of one that was seen to run before the later of the two: uptimes in whole minutes, clocks put right."""
+"""The same of one that was seen to run after both of them: uptimes in whole minutes, clocks that are put right."""
 
 Point = tuple[int, float]
 """Instant in milliseconds and value."""
@@ -219,10 +220,12 @@ def _is_new_start(known: Known, instant: int, value: float, began: int) -> bool:
     if known.began is None:
         moved, ran = known.instant < began < instant, False
     else:
-        moved = abs(began - known.began) > SAME_START
-        ran = max(began, known.began) < known.instant - SAME_START and abs(began - known.began) <= DRIFT
+        moved, ran = abs(began - known.began) > SAME_START, began < known.instant - SAME_START
     gain = value - known.value
-    goes_on = gain >= 0 and (ran or (known.value >= SMALL_COUNT and FIRST_LEAP * gain <= value))
+    if ran and known.began is not None:  # it ran by then, or another source did
+        goes_on = gain >= 0 and abs(began - known.began) <= DRIFT
+    else:
+        goes_on = gain >= 0 and known.value >= SMALL_COUNT and FIRST_LEAP * gain <= value
     return moved and not goes_on
 
 

@@ -87,12 +87,12 @@ class FreeNodes:
         self._switches = int(self.switch.max(initial=-1)) + 1
         self.reservations: list[NodeReservation] = []
 
-    def open_to(self, gang: "Gang") -> "FreeNodes":
-        """Nodes as a gang may use them."""
+    def open_to(self, gang: "Gang", rank: float = inf) -> "FreeNodes":
+        """Nodes as a gang may use them, whatever is reserved for those who were tried before a rank."""
         closed = [
             reservation.nodes
             for reservation in self.reservations
-            if reservation.start < gang.seconds and reservation.rank < gang.rank
+            if reservation.start < gang.seconds and reservation.rank < rank
         ]
         if not closed:
             return self
@@ -100,6 +100,13 @@ class FreeNodes:
         others.free = self.free.copy()
         others.free[np.concatenate(closed)] = 0
         return others
+
+    def fitting(self, gang: "Gang") -> NodeAssignment | None:
+        """Seats for a gang as it needs them, on what is reserved for those who come after it only if it has to be."""
+        assignment = self.open_to(gang).assigned(gang)
+        if assignment is None and self.reservations and gang.rank < inf:
+            assignment = self.open_to(gang, gang.rank).assigned(gang)
+        return assignment
 
     def take(self, assignment: NodeAssignment) -> NodeAssignment:
         """Give out the named devices."""
@@ -384,7 +391,7 @@ class NodeAllocator:
 
     def fitting(self, gang: Gang) -> NodeAssignment | None:
         """An assignment as a gang needs it, if there is one; where nodes are not told, nobody can say no."""
-        return self.nodes_of(gang.pool).open_to(gang).assigned(gang) if self.knows_nodes(gang.pool) else ()
+        return self.nodes_of(gang.pool).fitting(gang) if self.knows_nodes(gang.pool) else ()
 
     def allows(self, gang: Gang) -> bool:
         """Whether there is one."""
@@ -455,7 +462,7 @@ def _packed(free_nodes: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeA
     # those that need something of nodes come before those that may lie anywhere
     for number in sorted((*heavy, *light), key=lambda number: not gangs[number].particular):
         gang = gangs[number]
-        if (assignment := free_nodes.open_to(gang).assigned(gang)) is not None:
+        if (assignment := free_nodes.fitting(gang)) is not None:
             assignments[number] = free_nodes.take(assignment)
     by_size: dict[int, list[int]] = {}
     for number in (*heavy, *reversed(light)):
@@ -463,7 +470,7 @@ def _packed(free_nodes: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeA
             by_size.setdefault(gangs[number].devices, []).append(number)
     # of gangs of one size, the one that communicates more gets the nearer of their assignments
     for size, same in by_size.items():
-        if size > 1 and len(same) > 1:
+        if size > 1 and len(same) > 1 and not free_nodes.reservations:
             assignments.update(
                 zip(same, sorted((assignments[number] for number in same), key=free_nodes.distance), strict=True)
             )

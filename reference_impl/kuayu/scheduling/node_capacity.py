@@ -2,7 +2,9 @@
 
 1. A gang that needs so many devices on each node, or all on one node, takes nodes one by one; one that needs to be on
    one leaf switch and says nothing of nodes takes what hangs on a switch as a whole. Both are *units* here.
-2. A unit is ready once enough of it is free; jobs on it are expected to end as :func:`.availability.ends` says.
+2. A unit is ready once enough of it is free; jobs on it are expected to end as :func:`.availability.ends` says. Devices
+   that are neither free nor held are being given back by a job that goes elsewhere, or are held by one that does not
+   say on which nodes.
 3. Units that a job waits for are kept for it: whoever would hold devices of them at that time goes elsewhere. So a job
    that needs a whole node does not wait for ever while small ones come and go. (D. Lifka, "The ANL/IBM SP scheduling
    system", JSSPP 1995, has it for devices.)
@@ -15,6 +17,7 @@ from math import inf
 
 import numpy as np
 
+from kuayu.scheduling.availability import UNTOLD
 from kuayu.scheduling.candidates import Candidates
 from kuayu.scheduling.node_allocator import FreeNodes, Gang, NodeAllocator, NodeReservation
 from kuayu.scheduling.state import ONE_NODE, ONE_SWITCH, Counts, Flags, Floats, Numbers, Snapshot
@@ -29,8 +32,7 @@ class Units:
 
     Attributes:
         unit: Number of the unit, by node.
-        free: Devices, by unit; none where a node of it is kept for somebody else.
-        closed: Whether that is so, by unit.
+        free: Devices, by unit, those left out that are reserved.
         group: Of units that have to be taken together: all are of one group.
         needed: Devices that are needed of a unit.
         count: Units that are needed.
@@ -38,7 +40,6 @@ class Units:
 
     unit: Numbers
     free: Counts
-    closed: Flags
     group: Numbers
     needed: int
     count: int
@@ -51,12 +52,9 @@ class Units:
         unit = nodes.switch if one_switch and not per_node else np.arange(len(nodes.free))
         needed = per_node if per_node and within != ONE_NODE else devices
         total = int(unit.max(initial=-1)) + 1
-        closed = np.zeros(total, dtype=np.bool_)
-        for reservation in nodes.reservations:
-            closed[unit[reservation.nodes]] = True
-        free = np.where(closed, 0, np.bincount(unit, nodes.free, total)).astype(np.int64)
+        free = np.bincount(unit, nodes.open_to(_gang(need)).free, total).astype(np.int64)
         group = nodes.switch if one_switch and per_node else np.zeros(total, dtype=np.intp)
-        return cls(unit, free, closed, group, needed, devices // needed)
+        return cls(unit, free, group, needed, devices // needed)
 
     def best(self, cost: Floats, total: Callable[[Floats], float]) -> Numbers | None:
         """As many units as are needed, those that cost least together; none where not as many can be had.
@@ -73,13 +71,14 @@ class Units:
                 cheapest, least = own, together
         return cheapest
 
-    def spare(self, gives: dict[int, dict[int, int]]) -> Numbers:
+    def spare(self, free: Counts, gives: dict[int, dict[int, int]]) -> Numbers:
         """Units that suffice once devices are given up; who need not give up any for that is left out, the last first.
 
         Args:
+            free: Devices that are free in any case, by unit.
             gives: Devices that somebody gives up, by unit; with all of them units suffice.
         """
-        free = self.free.copy()
+        free = free.copy()
         for parts in gives.values():
             for unit, freed in parts.items():
                 free[unit] += freed
@@ -96,7 +95,7 @@ class Units:
 
     def _enough(self, free: Counts) -> Numbers | None:
         """Units with as much free as is needed, the tightest; none where there are not as many."""
-        cost = np.where((free >= self.needed) & ~self.closed, free.astype(np.float64), inf)
+        cost = np.where(free >= self.needed, free.astype(np.float64), inf)
         return self.best(cost, lambda costs: float(costs.sum()))
 
 
@@ -128,7 +127,11 @@ class NodeWait:
     nodes: Numbers
 
 
+_Entries = tuple[Numbers, Counts, Floats]
+"""Devices of nodes, and when they will be free: number of the node, how many, seconds."""
+
 NO_NODES: Numbers = np.zeros(0, dtype=np.intp)
+NO_DEVICES: Counts = np.zeros(0, dtype=np.int64)
 NO_WAIT, NEVER = NodeWait(0.0, NO_NODES), NodeWait(inf, NO_NODES)
 
 
@@ -148,6 +151,9 @@ class NodeCapacity:
         self._snapshot, self._ends, self._allocator = snapshot, ends, NodeAllocator(snapshot.pools.nodes)
         self._waits: dict[int, dict[NodeNeed, NodeWait]] = {}
         self._fits: dict[int, dict[NodeNeed, bool]] = {}
+        self._starts: dict[int, list[_Entries]] = {}
+        self._reserved: dict[int, list[float]] = {}
+        self._elsewhere: dict[int, int] = {}
         self.particular: list[bool] = snapshot.jobs.particular.tolist()
         self.reservations: list[NodeReservation] = []
 
@@ -160,28 +166,36 @@ class NodeCapacity:
             job_rows: Rows of the job.
             seconds: For how long each would hold its devices, by row.
         """
-        if not self.particular[candidates.job[job_rows.start]]:
+        particular = self.particular[candidates.job[job_rows.start]]
+        if not particular and not self.reservations:
             return now
         admitted = now.copy()
         for place in np.flatnonzero(now).tolist():
             row = job_rows.start + place
-            admitted[place] = all(self._is_free(need, float(seconds[row])) for need in self._needs(candidates, row))
+            is_free = self._is_free if particular else self._is_open
+            admitted[place] = all(is_free(need, float(seconds[row])) for need in self._needs(candidates, row))
         return admitted
 
-    def prolong(self, waits: Floats, now: Flags, candidates: Candidates, job_rows: slice) -> None:
-        """Have candidates of a job wait until nodes have what it needs of them.
+    def prolong(self, waits: Floats, now: Flags, candidates: Candidates, job_rows: slice, seconds: Floats) -> None:
+        """Have candidates of a job wait until nodes have what it needs of them, or are reserved for nobody any more.
 
         Args:
             waits: Seconds until each can start, as far as devices of pools go; changed.
             now: Which can start now.
             candidates: All.
             job_rows: Rows of the job.
+            seconds: For how long each would hold its devices, by row.
         """
-        if not self.particular[candidates.job[job_rows.start]]:
+        particular = self.particular[candidates.job[job_rows.start]]
+        if not particular and not self.reservations:
             return
         for place in np.flatnonzero(~now).tolist():
-            needs = self._needs(candidates, job_rows.start + place)
-            waits[place] = max(waits[place], *(self._wait(need).seconds for need in needs))
+            row = job_rows.start + place
+            for need in self._needs(candidates, row):
+                if particular:
+                    waits[place] = max(waits[place], self._wait(need).seconds)
+                elif not self._is_open(need, float(seconds[row])):
+                    waits[place] = max(waits[place], min(self._reserved[need[0]]))
 
     def knows_nodes(self, pool: int) -> bool:
         """Whether the nodes of a pool are known."""
@@ -192,28 +206,50 @@ class NodeCapacity:
         return Units.of(self._need(job, pool, devices), self._allocator.nodes_of(pool))
 
     def occupancy(self, pool: int, units: Units) -> UnitOccupancy:
-        """What running jobs hold of the units of a pool."""
+        """What running jobs hold of the units of a pool, but for nodes that are reserved."""
         node, job, devices = self._occupied(pool)
+        open_nodes = np.ones(len(units.unit), dtype=np.bool_)
+        for reservation in self._allocator.nodes_of(pool).reservations:
+            open_nodes[reservation.nodes] = False
+        node, job, devices = (column[open_nodes[node]] for column in (node, job, devices))
         unit, jobs = units.unit[node], len(self._snapshot.jobs)
         pairs, place = np.unique(unit * jobs + job, return_inverse=True)
         return UnitOccupancy(pairs // jobs, pairs % jobs, np.bincount(place, devices, len(pairs)).astype(np.int64))
 
-    def take(self, candidates: Candidates, row: int) -> None:
-        """A job starts now; where it needs something of nodes, others that do find those taken."""
-        if not self.particular[candidates.job[row]]:
-            return
-        for need in self._needs(candidates, row):
-            if assignment := self._allocator.fitting(_gang(need)):
-                self._allocator.take(need[0], assignment)
-            self._changed(need[0])
+    def coming(self, pool: int, units: Units) -> Counts:
+        """Devices of the units of a pool that jobs which go elsewhere are giving back, by unit."""
+        node, devices, until = self._hidden(pool)
+        going = until <= UNTOLD
+        coming: Counts = np.bincount(units.unit[node[going]], devices[going], len(units.free)).astype(np.int64)
+        return coming
 
-    def reserve(self, candidates: Candidates, row: int, start: float, rank: int, nodes: Numbers | None) -> None:
+    def take(self, candidates: Candidates, row: int, seconds: float) -> None:
+        """A job starts now, for so long; where it needs something of nodes, others find those taken.
+
+        Where it does not, it is not known on which nodes it will be.
+        """
+        particular = self.particular[candidates.job[row]]
+        for need in self._needs(candidates, row):
+            pool, devices, _, _ = need
+            if not particular:
+                self._elsewhere[pool] = self._elsewhere.get(pool, 0) + devices
+            elif assignment := self._allocator.fitting(_gang(need, seconds)):
+                self._allocator.take(pool, assignment)
+                node, counts = np.array(assignment, dtype=np.int64).T
+                entries = node.astype(np.intp), counts, np.full(len(node), seconds)
+                self._starts.setdefault(pool, []).append(entries)
+                self._changed(pool)
+
+    def reserve(
+        self, candidates: Candidates, row: int, start: float, seconds: float, rank: int, nodes: Numbers | None
+    ) -> None:
         """Keep the nodes that a job waits for, where it needs something of nodes.
 
         Args:
             candidates: All.
             row: Of the candidate that it waits for.
             start: Seconds until it is to have them.
+            seconds: For how long.
             rank: How many were tried before it.
             nodes: Which, where others are preempted for it; those that are ready first where this is None.
         """
@@ -224,12 +260,22 @@ class NodeCapacity:
             if len(chosen):
                 self.reservations.append(NodeReservation(need[0], chosen, start, rank))
                 self._allocator.reserve(self.reservations[-1])
-            self._changed(need[0])
+                self._reserved.setdefault(need[0], []).append(start + seconds)
+                self._changed(need[0])
 
     def _changed(self, pool: int) -> None:
         """What was found of a pool no longer holds."""
         self._waits.pop(pool, None)
         self._fits.pop(pool, None)
+
+    def _is_open(self, need: NodeNeed, seconds: float) -> bool:
+        """Whether as many devices are free on nodes that nobody keeps for then, beside those who start now."""
+        pool, devices, _, _ = need
+        if not self._allocator.knows_nodes(pool):
+            return True
+        nodes = self._allocator.nodes_of(pool)
+        free = int(nodes.open_to(_gang(need, seconds)).free.sum())
+        return not nodes.reservations or devices <= free - self._elsewhere.get(pool, 0)
 
     def _is_free(self, need: NodeNeed, seconds: float) -> bool:
         """Whether nodes have it free for so long."""
@@ -250,13 +296,43 @@ class NodeCapacity:
         return waits[need]
 
     def _computed(self, need: NodeNeed) -> NodeWait:
-        units = Units.of(need, self._allocator.nodes_of(need[0]))
-        occupancy = self.occupancy(need[0], units)
-        ready = _ready(units, occupancy, self._ends[occupancy.job - self._snapshot.waiting])
+        pool = need[0]
+        nodes = self._allocator.nodes_of(pool)
+        # what is free, or comes free, on nodes that are reserved is somebody else's until then
+        reserved = np.zeros(len(nodes.free))
+        for reservation, until in zip(nodes.reservations, self._reserved.get(pool, ()), strict=True):
+            reserved[reservation.nodes] = np.maximum(reserved[reservation.nodes], until)
+        node, job, devices = self._occupied(pool)
+        kept = np.flatnonzero(reserved)
+        entries: list[_Entries] = [
+            (node, devices, np.maximum(self._ends[job - self._snapshot.waiting], reserved[node])),
+            (kept, nodes.free[kept], reserved[kept]),
+            self._hidden(pool),
+            *self._starts.get(pool, ()),
+        ]
+        units = Units.of(need, nodes)
+        ready = _ready(units, *(np.concatenate(column) for column in zip(*entries, strict=True)))
         chosen = units.best(ready, lambda cost: float(cost.max()))
         if chosen is None:
             return NEVER
         return NodeWait(float(ready[chosen].max()), np.flatnonzero(np.isin(units.unit, chosen)))
+
+    def _hidden(self, pool: int) -> _Entries:
+        """Devices of nodes that are neither free nor known to be held, and when they will be free."""
+        nodes, holdings = self._snapshot.pools.nodes[pool], self._snapshot.holdings
+        if nodes is None or holdings.nodes is None:
+            return NO_NODES, NO_DEVICES, np.zeros(0)
+        node, _, devices = self._occupied(pool)
+        hidden = np.maximum(nodes.devices - nodes.free, 0)
+        hidden = np.maximum(hidden - np.bincount(node, devices, len(hidden)).astype(np.int64), 0)
+        told = np.bincount(holdings.nodes.share, holdings.nodes.devices, len(holdings.pool))
+        holder = holdings.holder[(holdings.pool == pool) & (told < holdings.devices)] - self._snapshot.waiting
+        going = (holdings.ready > 0.0) & (self._snapshot.jobs.done[self._snapshot.waiting :] > 0.0)
+        until = UNTOLD if going.any() else inf
+        if len(holder):
+            until = float(self._ends[holder].max())
+        (node,) = hidden.nonzero()
+        return node, hidden[node], np.full(len(node), until)
 
     def _need(self, job: int, pool: int, devices: int) -> NodeNeed:
         jobs = self._snapshot.jobs
@@ -278,7 +354,7 @@ class NodeCapacity:
         """Node, pool, job and devices of all that is held of nodes, ascending by pool."""
         holdings, occupancy = self._snapshot.holdings, self._snapshot.holdings.nodes
         if occupancy is None:
-            return NO_NODES, NO_NODES, NO_NODES, np.zeros(0, dtype=np.int64)
+            return NO_NODES, NO_NODES, NO_NODES, NO_DEVICES
         order = np.argsort(holdings.pool[occupancy.share], kind="stable")
         share = occupancy.share[order]
         return occupancy.node[order], holdings.pool[share], holdings.holder[share], occupancy.devices[order]
@@ -289,13 +365,13 @@ def _gang(need: NodeNeed, seconds: float = inf) -> Gang:
     return Gang(pool, devices, per_node=per_node, within=within, seconds=seconds)
 
 
-def _ready(units: Units, occupancy: UnitOccupancy, until: Floats) -> Floats:
+def _ready(units: Units, node: Numbers, devices: Counts, until: Floats) -> Floats:
     """Seconds until each unit has as many devices free as are needed of it; infinite where nothing says when."""
     ready = np.where(units.free >= units.needed, 0.0, inf)
-    order = np.lexsort((until, occupancy.unit))
-    unit, given_back = occupancy.unit[order], np.cumsum(occupancy.devices[order])
+    order = np.lexsort((until, units.unit[node]))
+    unit, given_back = units.unit[node][order], np.cumsum(devices[order])
     first = np.searchsorted(unit, unit)
     before = np.where(first > 0, given_back[first - 1], 0)
-    enough = (units.free[unit] + given_back - before >= units.needed) & ~units.closed[unit]
+    enough = units.free[unit] + given_back - before >= units.needed
     np.minimum.at(ready, unit[enough], until[order][enough])
     return ready

@@ -296,6 +296,10 @@ PAUSE_WEIGHT = 3.0
 """Seconds that a second of interruption counts."""
 LOWER_PRIORITY_WEIGHT = 0.1
 """What a second counts that a job loses for one of the next higher priority; of two above, the square of it."""
+MAX_PRIORITIES = 16
+"""Priorities between, beyond which what is lost counts no less."""
+PRIORITY_WEIGHTS: Floats = np.cumprod(np.array([1.0, *[LOWER_PRIORITY_WEIGHT] * MAX_PRIORITIES]))
+"""What a second counts by how many priorities lie between; multiplied step by step, as the compiled rule does."""
 INTERRUPTION_SECONDS = 3600.0
 """Seconds that an interruption counts beside: it may be in vain, and SCH-008 lets a job move once in ten hours."""
 MIN_SCORE_GAIN = 0.02
@@ -412,17 +416,18 @@ class Preemption:
     def victims_on_nodes(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
         """The same for a job that needs something of the nodes of the pool, which are told."""
         units = self._node_capacity.units(job, pool, devices)
-        missing = np.maximum(units.needed - units.free, 0)
+        free = units.free + self._node_capacity.coming(pool, units)
+        missing = np.maximum(units.needed - free, 0)
         block, place = self._able(job, pool, seconds)
         lost = np.full(len(self._options.row), inf)
         lost[block.option[place]] = _loss(block, place, 1.0, seconds, delay)
         given = self._given_up(units, pool, block, place)
         given = given.by_loss(lost[given.option], missing)
-        most = np.bincount(given.unit, given.most, len(units.free))
-        able = np.flatnonzero((most >= missing) & ~units.closed)
+        most = np.bincount(given.unit, given.most, len(free))
+        able = np.flatnonzero(most >= missing)
         able = able[np.argsort(missing[able], kind="stable")][: max(MAX_UNITS, UNITS_PER_NEEDED * units.count)]
         by_unit: dict[int, dict[int, int]] = {}
-        cost = np.full(len(units.free), inf)
+        cost = np.full(len(free), inf)
         for unit in able.tolist():
             needed, selection = int(missing[unit]), _Selection()
             by_unit[unit] = given.of(unit)
@@ -441,7 +446,7 @@ class Preemption:
             option: {unit: freed[option] for unit, freed in by_unit.items() if option in freed}
             for option in selection.options
         }
-        best = units.spare(gives)
+        best = units.spare(free, gives)
         trimmed = self._trimmed(gives, {unit: int(missing[unit]) for unit in best.tolist()})
         nodes = np.flatnonzero(np.isin(units.unit, best))
         return replace(self._victim_set(job, trimmed, seconds, delay), nodes=nodes)
@@ -518,7 +523,7 @@ class Preemption:
     def _weight(self, priority: Numbers, own: int) -> Floats:
         """What a second counts that a job of a priority loses for one of another."""
         below = self._priorities.searchsorted(own) - self._priorities.searchsorted(priority)
-        weight: Floats = LOWER_PRIORITY_WEIGHT ** below.astype(np.float64)
+        weight: Floats = PRIORITY_WEIGHTS[np.minimum(below, len(PRIORITY_WEIGHTS) - 1)]
         return weight
 
     def _lost(self, job: int, rows: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
@@ -549,9 +554,10 @@ class Preemption:
                 continue
             if options.pool[option] == options.was[option] and [*parts.values()] == [int(options.freed[option])]:
                 (where,) = parts
-                least, step = int(jobs.minimum[running.job[row]]), int(jobs.step[running.job[row]])
+                job = int(running.job[row])
+                least, step, per_node = int(jobs.minimum[job]), int(jobs.step[job]), int(jobs.per_node[job])
                 more = least + (devices + beyond[where] - least) // step * step
-                if more >= max(devices, least):
+                if more >= max(devices, least) and more % max(per_node, 1) == 0:
                     beyond[where] -= more - devices
                     devices = more
             trimmed.append((option, devices))
@@ -676,6 +682,7 @@ class Preemption:
             & bearable(running.undisturbed[row], change.pause)
             & ((change.speed > 0.0) | (devices == 0))
             & np.isfinite(change.pause + change.money)
+            & (devices % np.maximum(jobs.per_node[running.job[row]], 1) == 0)
         )
         # small numbers are sorted fastest
         keep = keep[np.argsort(was[keep].astype(np.min_scalar_type(len(free))), kind="stable")]

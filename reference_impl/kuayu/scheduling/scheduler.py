@@ -191,7 +191,7 @@ def decide(
         now = availability.admits(pools, devices, seconds[job_rows], fits)
         now = np.greater(node_capacity.admits(now, candidates, job_rows, seconds), idle)
         columns[job_rows, WAITS] = availability.waits(pools, devices, now)
-        node_capacity.prolong(columns[job_rows, WAITS], now, candidates, job_rows)
+        node_capacity.prolong(columns[job_rows, WAITS], now, candidates, job_rows, seconds)
         attempt = Attempt(job, rows[job_rows], columns[job_rows], now, scoring.scores(job_rows), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
@@ -206,14 +206,21 @@ def decide(
         row, attempt.starts = job_rows.start + attempt.chosen, bool(now[attempt.chosen])
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
-            node_capacity.take(candidates, row)
+            node_capacity.take(candidates, row, float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
         elif not idle:
             waiting += 1
             start = float(columns[row, WAITS])
-            if reserved < queue_policy.reservations and start < inf:
+            if start < inf and (reserved < queue_policy.reservations or job in preemption.cleared):
                 availability.keep(candidates.pools[row], candidates.devices[row], start)
-                node_capacity.reserve(candidates, row, start, len(result.attempts) - 1, preemption.cleared.get(job))
+                node_capacity.reserve(
+                    candidates,
+                    row,
+                    start,
+                    float(seconds[row]),
+                    len(result.attempts) - 1,
+                    preemption.cleared.get(job),
+                )
                 reserved += 1
             availability.book(candidates.pools[row], candidates.devices[row], start, float(seconds[row]))
     result.fallback = scoring.fallback

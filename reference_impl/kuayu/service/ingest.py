@@ -23,6 +23,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from itertools import compress
@@ -423,7 +424,7 @@ def take(body: bytes, max_batch: int, numbers: Numbers, reception_of: ReceptionO
     Raises:
         ProblemException: malformed-json, invalid-body or payload-too-large, for the request as a whole.
     """
-    with _one_pass:
+    with _one_pass if len(body) > PIECE else nullcontext():
         taken = take_at_once(body, max_batch, numbers, reception_of)
     if taken is None:
         batch = read_batch(body, max_batch)

@@ -12,6 +12,7 @@ Options of a pool are found when somebody first wants its devices, by what was f
 from math import ceil, isfinite
 
 from kuayu.scheduling.availability import EPOCH as EPOCH_SECONDS
+from kuayu.scheduling.preemption import MAX_PRIORITIES
 from kuayu.scheduling.throughput import STARTING, STORAGE
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE
 from kuayu_training.scheduling.core.availability import admits, release, take
@@ -150,10 +151,12 @@ def find_priorities(w, r):
 @compiled
 def weight_of(r, priority, own):
     """What a second counts that a job of a priority loses for one of another."""
-    below = 0
+    below, weight = 0, 1.0
     for place in range(r.epoch[0].priorities):
-        below += priority <= r.priorities[place] < own
-    return r.parameters[LOWER_PRIORITY_WEIGHT] ** float(below)
+        if below < MAX_PRIORITIES and priority <= r.priorities[place] < own:
+            weight *= r.parameters[LOWER_PRIORITY_WEIGHT]
+            below += 1
+    return weight
 
 
 @compiled
