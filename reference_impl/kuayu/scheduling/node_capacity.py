@@ -303,10 +303,10 @@ class NodeCapacity:
         for reservation, until in zip(nodes.reservations, self._reserved.get(pool, ()), strict=True):
             reserved[reservation.nodes] = np.maximum(reserved[reservation.nodes], until)
         node, job, devices = self._occupied(pool)
-        kept = np.flatnonzero(reserved)
+        locked = np.flatnonzero(reserved)
         entries: list[_Entries] = [
             (node, devices, np.maximum(self._ends[job - self._snapshot.waiting], reserved[node])),
-            (kept, nodes.free[kept], reserved[kept]),
+            (locked, nodes.free[locked], reserved[locked]),
             self._hidden(pool),
             *self._starts.get(pool, ()),
         ]
