@@ -325,8 +325,8 @@ class NodeCapacity:
         node, _, devices = self._occupied(pool)
         hidden = np.maximum(nodes.devices - nodes.free, 0)
         hidden = np.maximum(hidden - np.bincount(node, devices, len(hidden)).astype(np.int64), 0)
-        told = np.bincount(holdings.nodes.share, holdings.nodes.devices, len(holdings.pool))
-        holder = holdings.holder[(holdings.pool == pool) & (told < holdings.devices)] - self._snapshot.waiting
+        named = np.bincount(holdings.nodes.share, holdings.nodes.devices, len(holdings.pool))
+        holder = holdings.holder[(holdings.pool == pool) & (named < holdings.devices)] - self._snapshot.waiting
         going = (holdings.ready > 0.0) & (self._snapshot.jobs.done[self._snapshot.waiting :] > 0.0)
         until = UNTOLD if going.any() else inf
         if len(holder):
