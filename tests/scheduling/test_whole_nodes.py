@@ -266,6 +266,65 @@ def test_a_short_job_takes_what_a_long_one_may_not_have() -> None:
     assert made["small"]["explanation"]["outcome"]["run_at"] == "2026-01-05T02:00:00.000Z"
 
 
+def test_who_could_shrink_is_stopped_where_that_is_not_enough() -> None:
+    """To shrink costs it less for each device, and does not give up enough; nobody else is there."""
+    elastic = {"minimum": 2, "maximum": 8, "requested": 8}
+    for needs in (None, {"within": "node"}):
+        waits = spec("high", 8, 10 * HOUR, priority=10, **({"nodes": needs} if needs else {}))
+        made = decided([on("r", {"n0": 8}, devices=elastic, serial_share=0.02)], [0], waits)
+        assert made["r"]["verb"] == "stop"
+
+
+def test_nobody_is_told_to_go_where_nodes_have_no_place_for_it() -> None:
+    pieces = [{"id": f"m{number}", "devices": 8, "free": 1} for number in range(8)]
+    slow = domain("b", pool(64, 8, kind="slow", nodes=pieces))
+    runs = on("r", {"n0": 8}, nodes={"within": "node"})
+    kinds = [accelerator(), accelerator("slow", 0.9)]
+    asked = request([nodes_of([runs], [0]), slow], [high(8, {"within": "node"})], running=[runs], accelerators=kinds)
+    assert {job: decision["verb"] for job, decision in placed(asked).items()} == {"r": "stop"}
+
+
+def test_those_who_need_something_of_nodes_have_it_in_the_order_of_priority() -> None:
+    low = spec("low", 8, HOUR, priority=0, nodes={"devices_per_node": 4})
+    made = decided([], [8, 4, 8, 4], high(16, {"devices_per_node": 8}), low, switches="xxyy")
+    assert {job: made[job]["verb"] for job in made} == {"high": "start", "low": "start"}
+    assert nodes_in(made["high"]) == {"n0", "n2"}
+
+
+def test_nodes_of_one_switch_are_looked_for_on_all_switches() -> None:
+    """Each of sixteen has two nodes free, so that the nodes that lack nothing are more than are looked at."""
+    held = [on(f"r{number}", {f"n{number}": 8}) for number in range(64) if number % 4 > 1]
+    switches = "".join(chr(65 + number // 4) for number in range(64))
+    free = [0 if number % 4 > 1 else 8 for number in range(64)]
+    made = decided(held, free, high(32, {"within": "switch", "devices_per_node": 8}), switches=switches)
+    assert [made[job]["verb"] for job in made if job != "high"] == ["stop", "stop"]
+
+
+def test_who_was_told_to_go_for_one_makes_room_for_the_next_as_well() -> None:
+    held = [on("wide", {"n0": 8, "n1": 8}), on("s", {"n2": 8}, priority=9)]
+    made = decided(held, [0, 0, 0], *(spec(name, 8, HOUR, priority=10, **WHOLE) for name in ("one", "two")))
+    assert [job for job in made if made[job]["verb"] == "stop"] == ["wide"]
+
+
+def test_no_more_of_a_node_is_kept_than_is_needed_of_it() -> None:
+    held = [on("busy", {"n7": 8}, HOUR, priority=2)]
+    queue = [spec(f"long{number}", 4, 10 * HOUR, priority=1) for number in range(7)]
+    for needs, most in (({"devices_per_node": 1}, 7), ({"within": "switch"}, 0)):
+        thin = spec("thin", 8 if "devices_per_node" in needs else 64, HOUR, priority=2, nodes=needs)
+        made = decided(held, [8] * 7 + [0], thin, *queue, switches="x" * 8)
+        assert made["thin"]["explanation"]["outcome"]["run_at"] == "2026-01-05T01:00:00.000Z"
+        assert sum(made[job]["verb"] == "start" for job in made) == most
+    thin = spec("thin", 40, HOUR, priority=2, nodes={"within": "switch"})
+    made = decided(
+        [on("busy", {"n0": 8, "n1": 8}, HOUR, priority=2)],
+        [0, 0, 8, 8, 8, 0, 0, 0],
+        thin,
+        *queue,
+        switches="x" * 5 + "yyy",
+    )
+    assert sum(made[job]["verb"] == "start" for job in made) == 0
+
+
 def test_a_reserved_node_closes_nothing_else_of_its_switch() -> None:
     held = [on("c", {"n2": 8})]
     whole = spec("whole", 8, HOUR, priority=10, **WHOLE)
@@ -274,6 +333,49 @@ def test_a_reserved_node_closes_nothing_else_of_its_switch() -> None:
         [*held, on("r", {"n0": 8}, priority=9), on("s", {"n1": 7}, priority=9)], [0, 1, 0], whole, wide, switches="xxx"
     )
     assert made["c"]["verb"] == "stop"
+
+
+@given(
+    crowded(),
+    st.lists(
+        st.tuples(
+            st.sampled_from([1, 4, 8, 16]),
+            st.sampled_from([*NEEDS, {}, {}]),
+            st.sampled_from([600.0, HOUR, 10 * HOUR]),
+            st.integers(0, 3),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.booleans(),
+)
+@settings(deadline=None, max_examples=150)
+def test_no_node_is_given_more_than_it_has_and_whoever_needs_something_of_nodes_has_it(
+    case: tuple[list[dict[str, int]], str], queue: list[tuple[int, Json, float, int]], elastic: bool
+) -> None:
+    where, switches = case
+    held = [
+        on(f"r{number}", nodes, priority=number % 3, devices={"minimum": 1 if elastic else count, "maximum": count + 8})
+        for number, nodes in enumerate(where)
+        if (count := sum(nodes.values()))
+    ]
+    free = {f"n{node}": 8 - sum(nodes.get(f"n{node}", 0) for nodes in where) for node in range(4)}
+    jobs = {
+        f"w{number}": spec(f"w{number}", count, seconds, priority=priority, **({"nodes": needs} if needs else {}))
+        for number, (count, needs, seconds, priority) in enumerate(queue)
+    }
+    for name, decision in decided(held, [*free.values()], *jobs.values(), switches=switches).items():
+        if "placement" not in decision:
+            continue
+        given = {node["node"]: node["devices"] for node in decision["placement"]["shares"][0]["nodes"]}
+        before = where[int(name[1:])] if name[0] == "r" else {}
+        for node, devices in given.items():
+            free[node] -= max(devices - before.get(node, 0), 0)
+        needs = jobs[name].get("nodes", {}) if name in jobs else {}
+        assert all(devices == needs.get("devices_per_node", devices) for devices in given.values())
+        assert needs.get("within") != "node" or len(given) == 1
+        assert needs.get("within") != "switch" or len({switches[int(node[1:])] for node in given}) == 1
+    assert min(free.values()) >= 0
 
 
 @pytest.mark.parametrize("dear", [1e9, 4e9])

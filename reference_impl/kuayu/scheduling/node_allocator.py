@@ -57,12 +57,14 @@ class NodeReservation:
     Attributes:
         pool: Number of the pool.
         nodes: Numbers of nodes within it.
+        devices: How many on each.
         start: Seconds until the job is to have them.
         rank: How many were tried before it.
     """
 
     pool: int
     nodes: Numbers
+    devices: Counts
     start: float
     rank: int
 
@@ -89,16 +91,18 @@ class FreeNodes:
 
     def open_to(self, gang: "Gang", rank: float = inf) -> "FreeNodes":
         """Nodes as a gang may use them, whatever is reserved for those who were tried before a rank."""
-        closed = [
-            reservation.nodes
+        reservations = [
+            reservation
             for reservation in self.reservations
             if reservation.start < gang.seconds and reservation.rank < rank
         ]
-        if not closed:
+        if not reservations:
             return self
         others = copy(self)
         others.free = self.free.copy()
-        others.free[np.concatenate(closed)] = 0
+        for reservation in reservations:
+            others.free[reservation.nodes] -= reservation.devices
+        others.free = np.maximum(others.free, 0)
         return others
 
     def fitting(self, gang: "Gang") -> NodeAssignment | None:
@@ -377,16 +381,17 @@ class NodeAllocator:
     def resize(self, gang: Gang, current: NodeAssignment) -> NodeAssignment | None:
         """Give a gang that has an assignment as many devices as it is to have now.
 
-        One that grows keeps its devices and is given more on its own nodes and switches first; one that shrinks gives
-        back those on nodes where it has least. None, and nothing changes, where not as many are free.
+        One that grows keeps its devices and is given more on its own nodes and switches first; one that shrinks is to
+        give back those on nodes where it has least. None, and nothing changes, where not as many are free.
         """
         free_nodes = self.nodes_of(gang.pool)
         assignment = free_nodes.open_to(gang).resized(gang.devices, current, gang.per_node)
         if assignment is not None and not free_nodes.fulfils(gang, assignment):
             return None
         if assignment is not None:
-            free_nodes.give_back(current)
-            free_nodes.take(assignment)
+            # what a job gives back is not free before it has written its checkpoint
+            before = dict(current)
+            free_nodes.take(tuple((node, max(devices - before.get(node, 0), 0)) for node, devices in assignment))
         return assignment
 
     def fitting(self, gang: Gang) -> NodeAssignment | None:
@@ -446,6 +451,11 @@ def traffic(snapshot: Snapshot, job: int) -> float:
     return (2.0 * float(jobs.exchange[job]) + float(jobs.boundary[job])) / step if step > 0.0 else 0.0
 
 
+def _turn(gang: Gang) -> tuple[bool, float]:
+    """Those that need something of nodes come first, as they were tried."""
+    return not gang.particular, gang.rank if gang.particular else 0.0
+
+
 def _packed(free_nodes: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeAssignment]:
     """Assignments of gangs of one pool; those that do not fit are missing."""
     left = int(free_nodes.free.sum())
@@ -460,7 +470,7 @@ def _packed(free_nodes: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeA
     light.sort(key=lambda number: (gangs[number].traffic, gangs[number].devices))
     assignments: dict[int, NodeAssignment] = {}
     # those that need something of nodes come before those that may lie anywhere
-    for number in sorted((*heavy, *light), key=lambda number: not gangs[number].particular):
+    for number in sorted((*heavy, *light), key=lambda number: _turn(gangs[number])):
         gang = gangs[number]
         if (assignment := free_nodes.fitting(gang)) is not None:
             assignments[number] = free_nodes.take(assignment)

@@ -19,11 +19,22 @@ import numpy as np
 
 from kuayu.scheduling.availability import UNTOLD
 from kuayu.scheduling.candidates import Candidates
-from kuayu.scheduling.node_allocator import FreeNodes, Gang, NodeAllocator, NodeReservation
+from kuayu.scheduling.node_allocator import FreeNodes, Gang, NodeAllocator, NodeReservation, gang_of
 from kuayu.scheduling.state import ONE_NODE, ONE_SWITCH, Counts, Flags, Floats, Numbers, Snapshot
 
 NodeNeed = tuple[int, int, int, int]
 """Pool, devices, of these on each node or zero, and how near to each other, by ``SCOPES``."""
+
+
+_Entries = tuple[Numbers, Counts, Floats]
+"""Devices of nodes, and when they will be free: number of the node, how many, seconds."""
+
+NO_NODES: Numbers = np.zeros(0, dtype=np.intp)
+NO_DEVICES: Counts = np.zeros(0, dtype=np.int64)
+
+MAX_UNITS, UNITS_PER_NEEDED, MAX_GROUPS = 32, 4, 8
+"""Nodes, or switches, of which is found what it costs to clear them: so many, or so many for each that is needed; of
+nodes that have to hang on one switch, those of so many switches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,22 @@ class Units:
             if len(own) == self.count and (together := total(cost[own])) < least:
                 cheapest, least = own, together
         return cheapest
+
+    def shortlist(self, missing: Floats) -> Numbers:
+        """Units of which it is worth while to find what it costs to clear them: those that lack least, of few groups.
+
+        Args:
+            missing: Devices that each lacks; infinite where it cannot have them.
+        """
+        shortlists: list[tuple[float, Numbers]] = []
+        order = np.argsort(missing, kind="stable")
+        order = order[np.isfinite(missing[order])]
+        for group in np.unique(self.group).tolist():
+            own = order[self.group[order] == group][: max(MAX_UNITS, UNITS_PER_NEEDED * self.count)]
+            if len(own) >= self.count:
+                shortlists.append((float(missing[own[: self.count]].sum()), own))
+        nearest = sorted(shortlists, key=lambda shortlist: shortlist[0])[:MAX_GROUPS]
+        return np.concatenate([NO_NODES, *(own for _, own in nearest)])
 
     def spare(self, free: Counts, gives: dict[int, dict[int, int]]) -> Numbers:
         """Units that suffice once devices are given up; who need not give up any for that is left out, the last first.
@@ -127,11 +154,6 @@ class NodeWait:
     nodes: Numbers
 
 
-_Entries = tuple[Numbers, Counts, Floats]
-"""Devices of nodes, and when they will be free: number of the node, how many, seconds."""
-
-NO_NODES: Numbers = np.zeros(0, dtype=np.intp)
-NO_DEVICES: Counts = np.zeros(0, dtype=np.int64)
 NO_WAIT, NEVER = NodeWait(0.0, NO_NODES), NodeWait(inf, NO_NODES)
 
 
@@ -210,16 +232,21 @@ class NodeCapacity:
         node, job, devices = self._occupied(pool)
         open_nodes = np.ones(len(units.unit), dtype=np.bool_)
         for reservation in self._allocator.nodes_of(pool).reservations:
-            open_nodes[reservation.nodes] = False
+            open_nodes[reservation.nodes[reservation.devices > 0]] = False
         node, job, devices = (column[open_nodes[node]] for column in (node, job, devices))
         unit, jobs = units.unit[node], len(self._snapshot.jobs)
         pairs, place = np.unique(unit * jobs + job, return_inverse=True)
         return UnitOccupancy(pairs // jobs, pairs % jobs, np.bincount(place, devices, len(pairs)).astype(np.int64))
 
+    def holds(self, job: int, pool: int, devices: int) -> bool:
+        """Whether nodes of a pool have free what a running job needs to go on there."""
+        return self._allocator.allows(gang_of(self._snapshot, job, pool, devices))
+
     def coming(self, pool: int, units: Units) -> Counts:
-        """Devices of the units of a pool that jobs which go elsewhere are giving back, by unit."""
+        """Devices of units that jobs which go elsewhere are giving back, by unit; not of nodes that are reserved."""
         node, devices, until = self._hidden(pool)
-        going = until <= UNTOLD
+        reserved = [reservation.nodes for reservation in self._allocator.nodes_of(pool).reservations]
+        going = (until <= UNTOLD) & ~np.isin(node, np.concatenate([NO_NODES, *reserved]))
         coming: Counts = np.bincount(units.unit[node[going]], devices[going], len(units.free)).astype(np.int64)
         return coming
 
@@ -258,10 +285,24 @@ class NodeCapacity:
         for need in self._needs(candidates, row):
             chosen = self._wait(need).nodes if nodes is None else nodes
             if len(chosen):
-                self.reservations.append(NodeReservation(need[0], chosen, start, rank))
+                devices = self._portions(need, chosen)
+                self.reservations.append(NodeReservation(need[0], chosen, devices, start, rank))
                 self._allocator.reserve(self.reservations[-1])
                 self._reserved.setdefault(need[0], []).append(start + seconds)
                 self._changed(need[0])
+
+    def _portions(self, need: NodeNeed, nodes: Numbers) -> Counts:
+        """Devices of each node that are reserved; of those on a switch the emptiest, until there are enough."""
+        pool, devices, per_node, within = need
+        if per_node or within != ONE_SWITCH:
+            return np.full(len(nodes), devices // len(nodes), dtype=np.int64)
+        known = self._snapshot.pools.nodes[pool]
+        assert known is not None
+        order = np.argsort(-self._allocator.nodes_of(pool).free[nodes], kind="stable")
+        size = known.devices[nodes[order]]
+        portions = np.zeros(len(nodes), dtype=np.int64)
+        portions[order] = np.clip(devices - np.cumsum(size) + size, 0, size)
+        return portions
 
     def _changed(self, pool: int) -> None:
         """What was found of a pool no longer holds."""
@@ -301,12 +342,13 @@ class NodeCapacity:
         # what is free, or comes free, on nodes that are reserved is somebody else's until then
         reserved = np.zeros(len(nodes.free))
         for reservation, until in zip(nodes.reservations, self._reserved.get(pool, ()), strict=True):
-            reserved[reservation.nodes] = np.maximum(reserved[reservation.nodes], until)
+            own = reservation.nodes[reservation.devices > 0]
+            reserved[own] = np.maximum(reserved[own], until)
         node, job, devices = self._occupied(pool)
-        locked = np.flatnonzero(reserved)
+        locked = nodes.free - nodes.open_to(_gang(need)).free
         entries: list[_Entries] = [
             (node, devices, np.maximum(self._ends[job - self._snapshot.waiting], reserved[node])),
-            (locked, nodes.free[locked], reserved[locked]),
+            (np.flatnonzero(locked), locked[locked > 0], reserved[locked > 0]),
             self._hidden(pool),
             *self._starts.get(pool, ()),
         ]
@@ -328,7 +370,9 @@ class NodeCapacity:
         named = np.bincount(holdings.nodes.share, holdings.nodes.devices, len(holdings.pool))
         holder = holdings.holder[(holdings.pool == pool) & (named < holdings.devices)] - self._snapshot.waiting
         going = (holdings.ready > 0.0) & (self._snapshot.jobs.done[self._snapshot.waiting :] > 0.0)
-        until = UNTOLD if going.any() else inf
+        # more than these give back is held by somebody else
+        given_back = int(holdings.devices[going[holdings.holder - self._snapshot.waiting]].sum())
+        until = UNTOLD if 0 < int(hidden.sum()) <= given_back else inf
         if len(holder):
             until = float(self._ends[holder].max())
         (node,) = hidden.nonzero()

@@ -14,7 +14,7 @@
 4. *Scale-down.* A job that asked for more than it uses goes on with as many devices as it keeps busy, where others wait
    for devices of its pool; once, and only if the interruption is little beside what others gain.
 5. *Nodes.* For a job that needs something of nodes, those make room who sit on the nodes that it can have most cheaply;
-   on fewer devices goes on only who sits on one of them alone.
+   on fewer devices goes on only who sits on one of them alone. Nobody is told to go where nodes have no place for it.
 6. *Interruption budget.* Whoever was interrupted is left alone for half an hour, whatever for, and until the next
    interruption takes no more than a twentieth of the time since: so nobody is interrupted more than twice an hour, and
    all interruptions of a job together take no more than a twentieth of its time, the first apart.
@@ -307,10 +307,6 @@ MIN_SCORE_GAIN = 0.02
 
 MAX_TRIES = 64
 """Candidates of an epoch for which victims are looked for."""
-MAX_UNITS = 32
-"""Nodes, or switches, of which is found at least what it costs to clear them: those that lack least."""
-UNITS_PER_NEEDED = 4
-"""The same for each that is needed."""
 
 
 class Preemption:
@@ -406,17 +402,21 @@ class Preemption:
         option, freed = block.option.take(place), block.freed.take(place)
         part = np.where(block.shrinks.take(place), np.minimum(more / freed, 1.0), 1.0)
         lost = _loss(block, place, part, seconds, delay)
-        order = np.argsort(lost / np.minimum(freed, more), kind="stable")
+        order = option[np.argsort(lost / np.minimum(freed, more), kind="stable")].tolist()
         selection = _Selection()
-        if self._choose(option[order].tolist(), self._options.freed.item, more, selection) < more:
-            return None
+        if self._choose(order, self._options.freed.item, more, selection) < more:
+            # what one job does for little may keep it from doing what is needed; others of its priority are not stopped
+            selection, order = _Selection(), self._largest(order, self._options.freed.item)
+            lower = bool((block.weight.take(place) < 1.0).any())
+            if not lower or self._choose(order, self._options.freed.item, more, selection) < more:
+                return None
         gives = {option: {pool: int(self._options.freed[option])} for option in selection.options}
         return self._victim_set(job, self._trimmed(gives, {pool: more}), seconds, delay)
 
     def victims_on_nodes(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
         """The same for a job that needs something of the nodes of the pool, which are told."""
         units = self._node_capacity.units(job, pool, devices)
-        free = units.free + self._node_capacity.coming(pool, units)
+        free = units.free + self._node_capacity.coming(pool, units) + self._left_behind(pool, units)
         missing = np.maximum(units.needed - free, 0)
         block, place = self._able(job, pool, seconds)
         lost = np.full(len(self._options.row), inf)
@@ -424,15 +424,18 @@ class Preemption:
         given = self._given_up(units, pool, block, place)
         given = given.by_loss(lost[given.option], missing)
         most = np.bincount(given.unit, given.most, len(free))
-        able = np.flatnonzero(most >= missing)
-        able = able[np.argsort(missing[able], kind="stable")][: max(MAX_UNITS, UNITS_PER_NEEDED * units.count)]
+        able = units.shortlist(np.where(most >= missing, missing, inf))
         by_unit: dict[int, dict[int, int]] = {}
+        orders: dict[int, Iterable[int]] = {}
         cost = np.full(len(free), inf)
         for unit in able.tolist():
-            needed, selection = int(missing[unit]), _Selection()
+            needed = int(missing[unit])
             by_unit[unit] = given.of(unit)
-            if self._choose(by_unit[unit], by_unit[unit].__getitem__, needed, selection) >= needed:
-                cost[unit] = lost[selection.options].sum()
+            for order in (by_unit[unit], self._largest(by_unit[unit], by_unit[unit].__getitem__)):
+                selection = _Selection()
+                if self._choose(order, by_unit[unit].__getitem__, needed, selection) >= needed:
+                    cost[unit], orders[unit] = lost[selection.options].sum(), order
+                    break
         best = units.best(cost, lambda costs: float(costs.sum()))
         if best is None or not missing[best].any():
             return None
@@ -440,7 +443,7 @@ class Preemption:
         for unit in best.tolist():
             # who sits on several of the nodes leaves all of them
             needed = int(missing[unit]) - sum(by_unit[unit].get(option, 0) for option in selection.options)
-            if self._choose(by_unit[unit], by_unit[unit].__getitem__, needed, selection) < needed:
+            if self._choose(orders[unit], by_unit[unit].__getitem__, needed, selection) < needed:
                 return None
         gives = {
             option: {unit: freed[option] for unit, freed in by_unit.items() if option in freed}
@@ -450,6 +453,13 @@ class Preemption:
         trimmed = self._trimmed(gives, {unit: int(missing[unit]) for unit in best.tolist()})
         nodes = np.flatnonzero(np.isin(units.unit, best))
         return replace(self._victim_set(job, trimmed, seconds, delay), nodes=nodes)
+
+    def _left_behind(self, pool: int, units: Units) -> Counts:
+        """Devices of units that those give up who were told to go in this epoch, by unit."""
+        occupancy = self._node_capacity.occupancy(pool, units)
+        going = np.isin(occupancy.job, [mover.job for mover in self.migrations if not mover.stays or not mover.devices])
+        freed: Counts = np.bincount(occupancy.unit[going], occupancy.devices[going], len(units.free)).astype(np.int64)
+        return freed
 
     def _able(self, job: int, pool: int, seconds: float) -> tuple["PoolOptions", Numbers]:
         """Options of a pool, and places of those among them that are open to a job which holds devices for so long."""
@@ -563,6 +573,14 @@ class Preemption:
             trimmed.append((option, devices))
         return trimmed[::-1]
 
+    def _largest(self, order: Iterable[int], freed_by: Callable[[int], int]) -> list[int]:
+        """Of some options those by which each job gives up most, in their order."""
+        most: dict[int, int] = {}
+        rows = self._options.row
+        for option in order:
+            most[int(rows[option])] = max(most.get(int(rows[option]), 0), freed_by(option))
+        return [option for option in order if freed_by(option) == most[int(rows[option])]]
+
     def _choose(self, order: Iterable[int], freed_by: Callable[[int], int], more: int, selection: "_Selection") -> int:
         """The first of some options that can be carried out together, until so many devices are given up.
 
@@ -585,6 +603,8 @@ class Preemption:
             if pool != options.was[option]:
                 taken = selection.used.get(pool, 0) + int(options.devices[option])
                 if not availability.leaves(pool, taken, float(options.left[option])):
+                    continue
+                if not self._node_capacity.holds(int(self._running.job[row]), pool, int(options.devices[option])):
                     continue
                 selection.used[pool] = taken
             selection.rows.add(row)

@@ -2,8 +2,8 @@
 
 - ``find_running`` is ``ChangeableJobs``, ``change`` its method;
 - ``find_options`` is ``Preemption._options`` of one pool, ``weight_of`` its ``_weight``;
-- ``better``, ``victims``, ``choose``, ``keep_beyond`` and ``make`` are ``better``, ``victims``, ``_chosen``,
-  ``_trimmed`` and ``_make`` of ``Preemption``;
+- ``better``, ``victims``, ``keep_largest``, ``choose``, ``keep_beyond`` and ``make`` are ``better``, ``victims``,
+  ``_largest``, ``_choose``, ``_trimmed`` and ``_make`` of ``Preemption``;
 - ``migrations`` with ``gain_of`` are ``migrations`` with ``_gains``, and ``scale_downs`` is the function of this name.
 
 Options of a pool are found when somebody first wants its devices, by what was free when options were first looked for.
@@ -328,6 +328,7 @@ def victims(w, r, job, pool, devices, seconds, delay):
     able, gone, per_device = r.scratch[4], r.gone, r.levels[3]
     ratio, most_share = p[MIN_REMAINING_RATIO], p[MAX_PAUSE_SHARE]
     n = sum_freed = 0
+    lower = False
     for number in range(begin, begin + count):
         option = options[number]
         priority = option.priority
@@ -350,7 +351,27 @@ def victims(w, r, job, pool, devices, seconds, delay):
         per_device[n] = option.lost / min(option.freed, more)
         n += 1
         sum_freed += option.freed
-    return sum_freed >= more and choose(w, r, job, pool, more, n, seconds, delay)
+        lower |= weight < 1.0
+    if sum_freed < more:
+        return False
+    if choose(w, r, job, pool, more, n, seconds, delay):
+        return True
+    return lower and choose(w, r, job, pool, more, keep_largest(r, more, n), seconds, delay)
+
+
+@compiled
+def keep_largest(r, more, n):
+    """Keep of some options those by which each job gives up most; how many there are."""
+    options, able, per_device, count = r.options, r.scratch[4], r.levels[3], 0
+    for place in range(n):
+        option, largest = options[able[place]], True
+        for other in range(n):
+            rival = options[able[other]]
+            largest &= rival.row != option.row or rival.freed <= option.freed
+        if largest:
+            able[count], per_device[count] = able[place], option.lost / min(option.freed, more)
+            count += 1
+    return count
 
 
 @compiled
