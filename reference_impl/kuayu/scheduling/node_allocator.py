@@ -451,7 +451,7 @@ def traffic(snapshot: Snapshot, job: int) -> float:
     return (2.0 * float(jobs.exchange[job]) + float(jobs.boundary[job])) / step if step > 0.0 else 0.0
 
 
-def _turn(gang: Gang) -> tuple[bool, float]:
+def _precedence(gang: Gang) -> tuple[bool, float]:
     """Those that need something of nodes come first, as they were tried."""
     return not gang.particular, gang.rank if gang.particular else 0.0
 
@@ -470,7 +470,7 @@ def _packed(free_nodes: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeA
     light.sort(key=lambda number: (gangs[number].traffic, gangs[number].devices))
     assignments: dict[int, NodeAssignment] = {}
     # those that need something of nodes come before those that may lie anywhere
-    for number in sorted((*heavy, *light), key=lambda number: _turn(gangs[number])):
+    for number in sorted((*heavy, *light), key=lambda number: _precedence(gangs[number])):
         gang = gangs[number]
         if (assignment := free_nodes.fitting(gang)) is not None:
             assignments[number] = free_nodes.take(assignment)
