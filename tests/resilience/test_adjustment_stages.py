@@ -111,6 +111,7 @@ def test_changes_of_an_answer_lose_no_more_than_is_allowed_or_say_that_they_do(a
 @settings(max_examples=150, deadline=None)
 @given(adjustments())
 def test_changes_divide_all_parts_among_all_domains_and_differ_from_what_they_follow(asked: Json) -> None:
+    """A single one may be like the policy in force: it takes back what was planned."""
     made = adjustment(asked)
     assert [each["job"] for each in made["jobs"]] == [each["id"] for each in asked["jobs"]]
     for told, each in zip(asked["jobs"], made["jobs"], strict=True):
@@ -121,7 +122,8 @@ def test_changes_divide_all_parts_among_all_domains_and_differ_from_what_they_fo
             assert sorted(one["order"]) == sorted(before["order"])
             assert one["period"] == 1 or one["collective"] == "low_communication"
             same = all(one[name] == before[name] for name in ("parts", "collective", "period"))
-            assert not (same and is_same_ring(one["order"], before["order"]))
+            takes_back = len(each["changes"]) == 1 and told.get("planned")
+            assert takes_back or not (same and is_same_ring(one["order"], before["order"]))
             assert one["after"] >= after
             before, after = one, one["after"]
 
