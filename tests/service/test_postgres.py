@@ -83,14 +83,14 @@ def databases(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @settings(max_examples=100, deadline=None)
-@given(written=commits(), at=st.integers(0, INSTANTS + 2), piece=st.sampled_from([1, 2, 5, blocks.PIECE]))
+@given(written=commits(), at=st.integers(0, INSTANTS + 2), piece=st.sampled_from([1, 2, 5, blocks.COPY_ROWS]))
 def test_both_databases_hold_the_same_as_if_row_after_row_had_been_written(
     databases: list[Database], written: Commits, at: int, piece: int
 ) -> None:
     expected = model(written)
     for database in databases:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(blocks, "PIECE", piece)
+            patch.setattr(blocks, "COPY_ROWS", piece)
             assert keep(database, written) == expected
         with database.read.begin() as connection, pytest.MonkeyPatch.context() as patch:
             patch.setattr(queries, "MAX_LIFE_MILLISECONDS", 1)

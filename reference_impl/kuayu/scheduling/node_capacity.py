@@ -25,7 +25,6 @@ from kuayu.scheduling.state import ONE_NODE, ONE_SWITCH, Counts, Flags, Floats, 
 NodeNeed = tuple[int, int, int, int]
 """Pool, devices, of these on each node or zero, and how near to each other, by ``SCOPES``."""
 
-
 _Entries = tuple[Numbers, Counts, Floats]
 """Devices of nodes, and when they will be free: number of the node, how many, seconds."""
 
@@ -337,6 +336,7 @@ class NodeCapacity:
         return waits[need]
 
     def _computed(self, need: NodeNeed) -> NodeWait:
+        """The same of nodes that are told: by what is free on them, what jobs give back, and what is reserved."""
         pool = need[0]
         nodes = self._allocator.nodes_of(pool)
         # what is free, or comes free, on nodes that are reserved is somebody else's until then

@@ -44,7 +44,7 @@ ENVELOPE = ("subject_no", "observed", "received")
 RETRY_EVERY_WRITES = 64
 """Writes of which one is tried where samples keep meeting such as are there already."""
 
-PIECE = 4096
+COPY_ROWS = 4096
 """Rows that COPY is given at a time: PostgreSQL takes them while the next are made ready."""
 
 _EIGHT_BYTES = 8
@@ -312,9 +312,9 @@ def _packed(together: BlockGroup, sequence: int) -> Iterator[bytes]:
 
 
 def _pieces(together: BlockGroup) -> Iterator[BlockGroup]:
-    """Blocks in groups of about ``PIECE`` rows; larger ones are cut."""
+    """Blocks in groups of about ``COPY_ROWS`` rows; larger ones are cut."""
     piece: BlockGroup = []
-    remaining = PIECE
+    remaining = COPY_ROWS
     for block, received in together:
         start = 0
         while start < len(block):
@@ -325,7 +325,7 @@ def _pieces(together: BlockGroup) -> Iterator[BlockGroup]:
             start = until
             if not remaining:
                 yield piece
-                piece, remaining = [], PIECE
+                piece, remaining = [], COPY_ROWS
     if piece:
         yield piece
 
