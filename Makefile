@@ -27,14 +27,19 @@ help: ## Show what can be made.
 check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.html (LEVEL=quick or full: longer).
 	$(BIN)/kuayu check $(if $(LEVEL),--level $(LEVEL)) $(if $(SEED),--seed $(SEED)) $(CHECK)
 
-# Most tests wait for processes, so that there is room for one more than there are processors; two more gain nothing.
-WORKERS := $(shell expr $$(nproc) + 1)
+# Many tests wait for processes, so that two more than there are processors keep these busy.
+WORKERS := $(shell expr $$(nproc) + 2)
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
+MATRIX := tests/mutants/test_matrix.py
 
+# The matrix mostly waits, and what it plays has to be in time, so that it begins first and all others stand back for it.
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
 	@sh .ci/chromium
-	@failed=0; \
-	$(BIN)/pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --junitxml build/tests/beside.xml || failed=1; \
+	@mkdir -p build/tests; failed=0; \
+	$(BIN)/pytest -m matrix --junitxml build/tests/matrix.xml $(MATRIX) >build/tests/matrix.log 2>&1 & matrix=$$!; \
+	nice $(BIN)/pytest -m "not alone and not matrix" --numprocesses $(WORKERS) --dist loadfile \
+	  --junitxml build/tests/beside.xml || failed=1; \
+	wait $$matrix || failed=1; cat build/tests/matrix.log; \
 	$(BIN)/pytest -m alone --junitxml build/tests/alone.xml $(ALONE) || failed=1; \
 	$(BIN)/python .ci/slowest build/tests; \
 	exit $$failed

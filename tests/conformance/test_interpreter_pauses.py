@@ -4,6 +4,8 @@ import gc
 import sys
 import weakref
 
+import pytest
+
 from kuayu_conformance.run.machine import SWITCH_INTERVAL, short_pauses
 
 
@@ -12,6 +14,12 @@ class Kept:
 
     def __init__(self) -> None:
         self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set_aside() -> None:
+    """Begin as a program does: what outlives earlier files of tests has been set aside."""
+    gc.unfreeze()
 
 
 def looked_through(thing: object) -> bool:
@@ -50,7 +58,6 @@ def test_what_others_have_set_aside_stays_so() -> None:
     with short_pauses():
         gc.collect()
     assert not looked_through(theirs)
-    gc.unfreeze()
 
 
 def test_the_interpreter_is_as_it_was_afterwards() -> None:

@@ -224,6 +224,14 @@ class OneNodeNeverJoins(Late):
         return next(iter(self.late), None) == (tenant.name, name)
 
 
+@breaks("MET-004", "MET-005", "MET-006", "MET-016", "MET-022", "MET-024")
+class NothingIsNoticed(SilenceIsNeverNoticed, ReportsOfHealthAreIgnored, OneNodeNeverJoins):
+    """Neither silence nor a report of health changes a state, and one node never joins the graph.
+
+    All that two worlds of telemetry show is broken at once, so that a cover set plays each of them for one mutant.
+    """
+
+
 @control("MET-004")
 class NodesJoinFiveSecondsLate(Late):
     """Nodes that are registered in a domain of many, once it is heard, join the graph 5 s later."""

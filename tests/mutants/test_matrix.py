@@ -295,7 +295,7 @@ def test_a_mutant_that_answers_as_the_fake_does_shows_nothing(monkeypatch: pytes
 
 
 @pytest.mark.slow
-@pytest.mark.alone
+@pytest.mark.matrix
 def test_the_cover_set_and_mutants_of_the_change_equal_their_declarations(capsys: pytest.CaptureFixture[str]) -> None:
     """Those beyond the budget are named on the terminal; the whole matrix (``make mutants``) holds them."""
     selection = selected()

@@ -68,8 +68,12 @@ LONGEST = 900.0
 ANSWERED_ALIKE = "COM-029"
 """Requirement that equal requests are answered alike."""
 
-POLITE = 10
+POLITE = 15
 """Niceness of runs in which no delays are measured."""
+
+PATIENT = 7
+"""Niceness of runs that wait for beats or scrapes. Ten that begin together keep all processors busy for seconds, and
+telemetry that was played meanwhile was recognised seconds late."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,11 @@ class Trial:
     def waits(self) -> bool:
         """Whether it mostly waits, and what it measures may be delays."""
         return self.over_http and bool(self.requirements & WAITED_FOR)
+
+    @property
+    def niceness(self) -> int:
+        """How far it stands back for others: the more, the less a delay changes what it measures."""
+        return 0 if self.plays else PATIENT if self.waits else POLITE
 
     @property
     def seconds(self) -> float:
@@ -278,7 +287,7 @@ def _started(what: Any, trial: Trial, *arguments: str) -> Iterator[tuple[ForkSer
 
 
 def _serve(output: Connection, trial: Trial) -> None:
-    os.nice(0 if trial.waits else POLITE)
+    os.nice(trial.niceness)
     os.dup2(output.fileno(), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     main(options_of(trial.name))
@@ -286,7 +295,7 @@ def _serve(output: Connection, trial: Trial) -> None:
 
 def _test(output: Connection, trial: Trial, target: str) -> None:
     """Send results as they are in a report, and the processor's seconds; or why there are none."""
-    os.nice(0 if trial.waits else POLITE)
+    os.nice(trial.niceness)
     options = Options(
         target=target,
         nonce=NONCE,
