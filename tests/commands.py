@@ -48,6 +48,7 @@ STREAMS = 3
 SERVING = (
     *("kuayu.cli.serve", "kuayu.service.app", "sqlite3.dbapi2", "uvloop", "anyio._backends._asyncio"),
     *("uvicorn", "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl"),
+    *("alembic.command", "alembic.runtime.migration", "alembic.script"),
 )
 """What ``kuayu serve`` imports."""
 

@@ -1,4 +1,7 @@
-"""The guide to faults shows what its commands print, whatever the time is and however actions are named."""
+"""The guide to faults shows what its commands print, whatever the time is and however actions are named.
+
+Nodes of it beat all the while; on a machine that is full, one that has been fenced falls silent too.
+"""
 
 import re
 from pathlib import Path
@@ -16,6 +19,7 @@ def form(text: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_the_guide_to_faults_shows_what_its_commands_print(tmp_path: Path) -> None:
     performed = carried_out("faults.md", tmp_path)
     shown = list(pages_shown(performed))

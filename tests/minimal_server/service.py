@@ -26,6 +26,9 @@ Operation = Callable[..., Answer]
 KEPT_HEADERS = ("content-type", "content-encoding", "if-match", "idempotency-key")
 """Headers that a request needs to be carried out again."""
 
+KNOWN_PATHS = 4096
+"""Paths of which it is known at most what is under them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -50,6 +53,7 @@ class MinimalServer(Otlp, Stepped, Streams, Serving, Recovering, Adjusting):
         """Replay the journal if there is one, then be ready; nothing is scraped before :meth:`begin`."""
         super().__init__(schemas, tokens, allowed)
         self.routes = tuple(self._routes())
+        self.known_paths: dict[str, list[tuple[Route, re.Match[str]]]] = {}
         self.journal = -1
         if journal is not None:
             with self.lock:
@@ -176,8 +180,17 @@ class MinimalServer(Otlp, Stepped, Streams, Serving, Recovering, Adjusting):
 
     def is_pure(self, method: str, target: str) -> bool:
         """Whether a request leads to an operation that touches no state."""
-        path = target.partition("?")[0]
-        return any(route.pure and route.method == method and route.path.fullmatch(path) for route in self.routes)
+        return any(route.pure and route.method == method for route, _ in self.routes_of(target.partition("?")[0]))
+
+    def routes_of(self, path: str) -> "list[tuple[Route, re.Match[str]]]":
+        """Operations under a path, with the names in it; most paths are asked for again and again."""
+        known = self.known_paths.get(path)
+        if known is None:
+            if len(self.known_paths) == KNOWN_PATHS:
+                self.known_paths.clear()
+            known = [(route, found) for route in self.routes if (found := route.path.fullmatch(path))]
+            self.known_paths[path] = known
+        return known
 
     def push(self, tenant: Tenant, target: str, page: bytes) -> None:
         """Take a page that was fetched."""
@@ -206,7 +219,7 @@ class MinimalServer(Otlp, Stepped, Streams, Serving, Recovering, Adjusting):
             parts = urlsplit(target)
         except ValueError as error:
             raise wrong_parameter("path", f"the target is no path: {error}") from error
-        there = [(route, found) for route in self.routes if (found := route.path.fullmatch(parts.path))]
+        there = self.routes_of(parts.path)
         if not there:
             raise Refusal("not-found", "there is nothing under this path")
         for route, found in there:

@@ -8,7 +8,7 @@ import pytest
 SECONDS = 24
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_this_host_and_captured_pages_are_never_shown_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     try:

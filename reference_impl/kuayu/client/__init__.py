@@ -20,6 +20,7 @@ from kuayu.client.connection import (
     UnauthorisedError,
     UnexpectedAnswerError,
     UnreachableError,
+    authorities,
     read,
 )
 from kuayu.client.jobs import Jobs
@@ -51,5 +52,6 @@ __all__ = [
     "UnauthorisedError",
     "UnexpectedAnswerError",
     "UnreachableError",
+    "authorities",
     "read",
 ]

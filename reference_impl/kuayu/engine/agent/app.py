@@ -23,7 +23,7 @@ from starlette.types import Send
 from typing_extensions import override
 
 from kuayu import __version__
-from kuayu.client import LOOPBACK
+from kuayu.client import LOOPBACK, authorities
 from kuayu.engine.agent.forwarder import Forwarder, Metrics, Upstream
 from kuayu.engine.agent.intake import Committer, Downsampler, SpoolWrite, digest, validate
 from kuayu.engine.agent.settings import AgentSettings
@@ -56,6 +56,7 @@ class Proxy:
             timeout=httpx.Timeout(SILENCE_S, connect=CONNECT_S, pool=CONNECT_S),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=20),
             trust_env=self._base.host not in LOOPBACK,
+            verify=authorities(self._base),
         )
 
     async def close(self) -> None:

@@ -24,7 +24,7 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
 from pydantic import ValidationError
 
-from kuayu.client import LOOPBACK, PROBLEM_PREFIX, read
+from kuayu.client import LOOPBACK, PROBLEM_PREFIX, authorities, read
 from kuayu.engine.agent.intake import Committer
 from kuayu.engine.agent.settings import AgentSettings
 from kuayu.engine.agent.spool import Batch, DeferredSample, Level, Spool
@@ -114,7 +114,13 @@ class Upstream:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         limits = httpx.Timeout(timeout, connect=min(CONNECT_S, timeout))
         # A proxy of the environment cannot reach this very host.
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=limits, trust_env=base.host not in LOOPBACK)
+        self._http = httpx.Client(
+            base_url=base,
+            headers=headers,
+            timeout=limits,
+            trust_env=base.host not in LOOPBACK,
+            verify=authorities(base),
+        )
 
     def close(self) -> None:
         """Let the connection go."""
