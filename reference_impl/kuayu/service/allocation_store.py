@@ -22,7 +22,7 @@ from kuayu.service import allocation_rules, instants
 from kuayu.service.allocation_rules import FINISHED, MAYBE_HELD, AllocationStanding, Step, domains
 from kuayu.service.storage import resources
 from kuayu.service.storage.database import Database
-from kuayu.service.storage.resources import NAME, OWNER, Listing, Retention, Revision, Versions
+from kuayu.service.storage.resources import NAME, OWNER, Listing, Retention, Revision, Statement, Versions
 from kuayu.service.storage.tables import allocation, step, tenant
 from kuayu.service.storage.writer import Transaction
 from kuayu_schemas.models import ActionOutcome, AllocationPhase
@@ -225,9 +225,9 @@ def save(
     if before is not None and before.to_wire() == replace(record, updated=before.updated).to_wire():
         record = replace(record, updated=before.updated)  # nobody sees that it has changed
     number, name = ALLOCATIONS.next_number(connection, owner), after.spec["id"]
-    ALLOCATIONS.retire(connection, owner, name, number)
+    statements = [] if before is None else [ALLOCATIONS.retirement(owner, name, number)]
     body = orjson.dumps(after.spec).decode()
-    resources.count(connection, owner, int(before is None), len(body))
+    statements.append(resources.counting(owner, int(before is None), len(body)))
     values: dict[str, object] = {
         "job": after.spec["job"],
         "body": body,
@@ -241,11 +241,14 @@ def save(
         "created": after.created,
         "updated": record.updated,
     }
-    connection.execute(_INSERT, {"tenant": owner, "id": name, "valid_from": number, **values})
+    statements.append((_INSERT, {"tenant": owner, "id": name, "valid_from": number, **values}))
     existing = {} if before is None else {entry.key: entry for entry in before.standing.steps}
-    for entry in after.steps:
-        if entry != existing.get(entry.key):
-            _save_step(connection, owner, name, entry, sequence, new=entry.key not in existing)
+    statements += [
+        _change_of_step(owner, name, entry, sequence, new=entry.key not in existing)
+        for entry in after.steps
+        if entry != existing.get(entry.key)
+    ]
+    resources.execute_all(connection, statements)
     return record
 
 
@@ -254,7 +257,7 @@ def postpone(connection: Connection, owner: str, name: str, deadline: int) -> No
     connection.execute(update(allocation).where(ALLOCATIONS.current(owner, name)).values(deadline=deadline))
 
 
-def _save_step(connection: Connection, owner: str, name: str, entry: Step, sequence: int, *, new: bool) -> None:
+def _change_of_step(owner: str, name: str, entry: Step, sequence: int, *, new: bool) -> Statement:
     action, phase = entry.key
     values: dict[str, object] = {
         "open_since": sequence if entry.open else None,
@@ -265,9 +268,8 @@ def _save_step(connection: Connection, owner: str, name: str, entry: Step, seque
         key = {"tenant": owner, "action": action, "phase": phase.value}
         outcome = {"allocation": name, "attempt": entry.attempt, "domain": entry.domain}
         body = orjson.dumps(dict(entry.body)).decode()
-        connection.execute(_INSERT_STEP, {**key, **outcome, "body": body, **values})
-    else:
-        connection.execute(_ANSWER, {"owner": owner, "name": action, "of_phase": phase.value, **values})
+        return _INSERT_STEP, {**key, **outcome, "body": body, **values}
+    return _ANSWER, {"owner": owner, "name": action, "of_phase": phase.value, **values}
 
 
 def record_of(row: Mapping[Any, Any]) -> AllocationRecord:

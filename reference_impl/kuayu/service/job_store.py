@@ -11,7 +11,7 @@
 4. What requests and the control loop read of jobs, each time one state of the database.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from kuayu.service.problems import ProblemException
 from kuayu.service.requests import Cursors
 from kuayu.service.storage import resources
 from kuayu.service.storage.database import Database
-from kuayu.service.storage.resources import NAME, OWNER, Listing, Retention, Revision, Versions
+from kuayu.service.storage.resources import NAME, OWNER, Listing, Retention, Revision, Statement, Versions
 from kuayu.service.storage.tables import job, job_action, job_decision, job_load, job_log, meta, run, run_log, tenant
 from kuayu.service.storage.writer import Outcome, Transaction
 from kuayu.service.streams import StreamStart
@@ -198,13 +198,14 @@ def save(
 
     Where only its runs have changed, which nobody is shown, there is no other version of it.
     """
-    _save_runs(connection, owner, () if before is None else before.standing.runs, after, sequence)
+    statements = list(_changes_of_runs(owner, () if before is None else before.standing.runs, after, sequence))
     if before is not None and replace(before.standing, runs=after.runs) == after:
+        resources.execute_all(connection, statements)
         return replace(before, standing=after)
     number = JOBS.next_number(connection, owner)
-    JOBS.retire(connection, owner, after.name, number)
+    if before is not None:
+        statements.append(JOBS.retirement(owner, after.name, number))
     body = orjson.dumps(after.spec).decode()
-    resources.count(connection, owner, int(before is None), len(body))
     row = {
         "tenant": owner,
         "id": after.name,
@@ -219,7 +220,8 @@ def save(
         "ended": after.ended,
         "updated": now,
     }
-    connection.execute(_INSERT, row)
+    statements += [(_INSERT, row), resources.counting(owner, int(before is None), len(body))]
+    resources.execute_all(connection, statements)
     epoch = before.revision.epoch if before is not None else _epoch(connection)
     return JobRecord(after, Revision(epoch, number), now)
 
@@ -283,7 +285,7 @@ def _runs(connection: Connection, owner: str, name: str, attempt: int) -> Iterab
         )
 
 
-def _save_runs(connection: Connection, owner: str, before: Iterable[Run], after: JobStanding, sequence: int) -> None:
+def _changes_of_runs(owner: str, before: Iterable[Run], after: JobStanding, sequence: int) -> Iterator[Statement]:
     existing = {item.start.action: item for item in before}
     for position, entry in enumerate(after.runs):
         known = existing.get(entry.start.action)
@@ -296,18 +298,18 @@ def _save_runs(connection: Connection, owner: str, before: Iterable[Run], after:
         }
         if known is None:
             key = {"tenant": owner, "job": after.name, "attempt": after.begun, "domain": entry.domain}
-            connection.execute(_INSERT_RUN, {**key, "position": position, **values})
+            yield _INSERT_RUN, {**key, "position": position, **values}
         else:
             named = {"owner": owner, "name": after.name, "of_attempt": after.begun, "of_domain": entry.domain}
-            connection.execute(_REPORT, {**named, **values})
-        _save_order(connection, owner, after, None if known is None else known.start, entry.start, sequence)
+            yield _REPORT, {**named, **values}
+        yield from _changes_of_order(owner, after, None if known is None else known.start, entry.start, sequence)
         if entry.stop is not None:
-            _save_order(connection, owner, after, None if known is None else known.stop, entry.stop, sequence)
+            yield from _changes_of_order(owner, after, None if known is None else known.stop, entry.stop, sequence)
 
 
-def _save_order(
-    connection: Connection, owner: str, standing: JobStanding, before: Order | None, after: Order, sequence: int
-) -> None:
+def _changes_of_order(
+    owner: str, standing: JobStanding, before: Order | None, after: Order, sequence: int
+) -> Iterator[Statement]:
     if before == after:
         return
     values = {
@@ -318,9 +320,9 @@ def _save_order(
         key = {"tenant": owner, "action": after.action, "job": standing.name, "attempt": standing.begun}
         body = orjson.dumps(dict(after.body)).decode()
         outcome = {"domain": after.domain, "kind": after.kind.value, "body": body}
-        connection.execute(_INSERT_ORDER, {**key, **outcome, **values})
+        yield _INSERT_ORDER, {**key, **outcome, **values}
     else:
-        connection.execute(_ANSWER, {"owner": owner, "name": after.action, **values})
+        yield _ANSWER, {"owner": owner, "name": after.action, **values}
 
 
 def _standing_to_json(standing: JobStanding) -> str:

@@ -8,12 +8,14 @@ import os
 import socket
 import threading
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from kuayu.service.storage import database
@@ -148,6 +150,29 @@ class Sessions:
             raise DoubtError("another database answers than before", lost=True)
         if known.started != server.started and not (known.flushes and server.flushes):
             raise DoubtError("PostgreSQL was started anew, and with fsync=off it may have lost commits", lost=True)
+
+
+@contextlib.contextmanager
+def pipelined(connection: Connection) -> Iterator[None]:
+    """Send the statements of the block without waiting for answers; none may have a result that somebody reads.
+
+    Sources: PostgreSQL's manual, libpq, *Pipeline Mode*; psycopg's, *Pipeline mode support*.
+
+    Raises:
+        DBAPIError: One of them failed, as SQLAlchemy tells of it; at the latest at the end of the block.
+    """
+    session = connection.connection.driver_connection
+    assert isinstance(session, psycopg.Connection)
+    try:
+        with session.pipeline():
+            yield
+    except psycopg.Error as error:  # of an answer that came at the end; those before have come through SQLAlchemy
+        broken = session.broken
+        if broken:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            None, None, error, psycopg.Error, connection_invalidated=broken, dialect=connection.dialect
+        ) from error
 
 
 def _server(session: _Session) -> Server:

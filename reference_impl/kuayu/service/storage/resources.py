@@ -14,7 +14,8 @@
    compiled to takes SQLAlchemy several times as long as SQLite takes to carry it out.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -25,6 +26,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Executable,
     Select,
     Table,
     Update,
@@ -160,6 +162,9 @@ KINDS = {kind.name: kind for kind in (DOMAIN, NODE, LINK, SCRAPE_TARGET, COMPUTE
 
 RecordT = TypeVar("RecordT")
 
+Statement = tuple[Executable, Mapping[str, Any]]
+"""Something to be carried out in the database, with its parameters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Revision:
@@ -214,7 +219,11 @@ class Versions:
 
     def retire(self, connection: Connection, owner: str, name: str, number: int) -> None:
         """End the validity of something with the change of this number."""
-        connection.execute(_retiring(self), {"owner": owner, "name": name, "number": number})
+        connection.execute(*self.retirement(owner, name, number))
+
+    def retirement(self, owner: str, name: str, number: int) -> Statement:
+        """What ends the validity of something with the change of this number."""
+        return _retiring(self), {"owner": owner, "name": name, "number": number}
 
     def number(self, connection: Connection, owner: str) -> int:
         """Changes of a tenant so far."""
@@ -392,7 +401,27 @@ _COUNT = (
 
 def count(connection: Connection, owner: str, resources: int, characters: int) -> None:
     """Note that a tenant has so many more, resources, allocations and jobs together."""
-    connection.execute(_COUNT, {"owner": owner, "more": resources, "more_characters": characters})
+    connection.execute(*counting(owner, resources, characters))
+
+
+def counting(owner: str, resources: int, characters: int) -> Statement:
+    """What notes that a tenant has so many more, resources, allocations and jobs together."""
+    return _COUNT, {"owner": owner, "more": resources, "more_characters": characters}
+
+
+def execute_all(connection: Connection, statements: Sequence[Statement]) -> None:
+    """Carry out statements whose results nobody needs, in their order.
+
+    PostgreSQL gets all of them before it has answered the first; else each would wait for an answer.
+    """
+    together: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if connection.dialect.name == "postgresql" and len(statements) > 1:
+        from kuayu.service.storage.postgresql import pipelined
+
+        together = pipelined(connection)
+    with together:
+        for statement, parameters in statements:
+            connection.execute(statement, parameters)
 
 
 def forget_versions(connection: Connection, owner: str, number: int, table: Table = resource) -> None:
