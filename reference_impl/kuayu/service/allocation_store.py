@@ -224,10 +224,9 @@ def save(
     record = AllocationRecord(after, now)
     if before is not None and before.to_wire() == replace(record, updated=before.updated).to_wire():
         record = replace(record, updated=before.updated)  # nobody sees that it has changed
-    number, name = ALLOCATIONS.next_number(connection, owner), after.spec["id"]
+    name, body = after.spec["id"], orjson.dumps(after.spec).decode()
+    number = ALLOCATIONS.next_number(connection, owner, int(before is None), len(body))
     statements = [] if before is None else [ALLOCATIONS.retirement(owner, name, number)]
-    body = orjson.dumps(after.spec).decode()
-    statements.append(resources.counting(owner, int(before is None), len(body)))
     values: dict[str, object] = {
         "job": after.spec["job"],
         "body": body,

@@ -202,10 +202,10 @@ def save(
     if before is not None and replace(before.standing, runs=after.runs) == after:
         resources.execute_all(connection, statements)
         return replace(before, standing=after)
-    number = JOBS.next_number(connection, owner)
+    body = orjson.dumps(after.spec).decode()
+    number = JOBS.next_number(connection, owner, int(before is None), len(body))
     if before is not None:
         statements.append(JOBS.retirement(owner, after.name, number))
-    body = orjson.dumps(after.spec).decode()
     row = {
         "tenant": owner,
         "id": after.name,
@@ -220,7 +220,7 @@ def save(
         "ended": after.ended,
         "updated": now,
     }
-    statements += [(_INSERT, row), resources.counting(owner, int(before is None), len(body))]
+    statements.append((_INSERT, row))
     resources.execute_all(connection, statements)
     epoch = before.revision.epoch if before is not None else _epoch(connection)
     return JobRecord(after, Revision(epoch, number), now)

@@ -229,11 +229,20 @@ class Versions:
         """Changes of a tenant so far."""
         return int(connection.execute(_counting(self), {"owner": owner}).scalar() or 0)
 
-    def next_number(self, connection: Connection, owner: str) -> int:
-        """Number of the change of a tenant that is being made."""
-        changed = connection.execute(_advancing(self), {"owner": owner}).scalar()
+    def next_number(self, connection: Connection, owner: str, new: int = 0, characters: int = 0) -> int:
+        """Number of the change of a tenant that is being made.
+
+        Args:
+            connection: In a transaction of the writer.
+            owner: The tenant.
+            new: How many more it has by that, of what counts against its quota.
+            characters: How many more characters that is.
+        """
+        given = {"owner": owner, "more": new, "more_characters": characters}
+        changed = connection.execute(_advancing(self), given).scalar()
         if changed is None:
-            connection.execute(insert(tenant).values({tenant.c.name: owner, tenant.c.number: 0, self.counter: 1}))
+            first = {"name": owner, "number": 0, "resources": new, "characters": characters, self.counter.name: 1}
+            connection.execute(insert(tenant).values(first))
             return 1
         return int(changed)
 
@@ -283,7 +292,16 @@ def _counting(versions: Versions) -> Select[Any]:
 @cache
 def _advancing(versions: Versions) -> Any:
     counter = versions.counter
-    return update(tenant).where(tenant.c.name == OWNER).values({counter: counter + 1}).returning(counter)
+    changed = {counter.name: counter + 1, **_counted()}
+    return update(tenant).where(tenant.c.name == OWNER).values(changed).returning(counter)
+
+
+def _counted() -> dict[str, ColumnElement[Any]]:
+    """What a tenant has afterwards, of all that counts against its quota."""
+    return {
+        "resources": tenant.c.resources + bindparam("more"),
+        "characters": tenant.c.characters + bindparam("more_characters"),
+    }
 
 
 SubjectKey = tuple[str, str, str | None]
@@ -389,24 +407,12 @@ class Quota:
         forget_versions(connection, owner, row.jobs, job)
 
 
-_COUNT = (
-    update(tenant)
-    .where(tenant.c.name == OWNER)
-    .values(
-        resources=tenant.c.resources + bindparam("more"),
-        characters=tenant.c.characters + bindparam("more_characters"),
-    )
-)
+_COUNT = update(tenant).where(tenant.c.name == OWNER).values(_counted())
 
 
 def count(connection: Connection, owner: str, resources: int, characters: int) -> None:
     """Note that a tenant has so many more, resources, allocations and jobs together."""
-    connection.execute(*counting(owner, resources, characters))
-
-
-def counting(owner: str, resources: int, characters: int) -> Statement:
-    """What notes that a tenant has so many more, resources, allocations and jobs together."""
-    return _COUNT, {"owner": owner, "more": resources, "more_characters": characters}
+    connection.execute(_COUNT, {"owner": owner, "more": resources, "more_characters": characters})
 
 
 def execute_all(connection: Connection, statements: Sequence[Statement]) -> None:
