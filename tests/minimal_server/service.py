@@ -186,7 +186,7 @@ class MinimalServer(Otlp, Stepped, Streams, Serving, Recovering, Adjusting):
         """Operations under a path, with the names in it; most paths are asked for again and again."""
         known = self.known_paths.get(path)
         if known is None:
-            if len(self.known_paths) == KNOWN_PATHS:
+            if len(self.known_paths) >= KNOWN_PATHS:
                 self.known_paths.clear()
             known = [(route, found) for route in self.routes if (found := route.path.fullmatch(path))]
             self.known_paths[path] = known

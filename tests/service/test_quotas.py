@@ -79,6 +79,17 @@ def test_allocations_count_as_objects_until_they_are_forgotten(start_service: St
     green.close()
 
 
+def test_the_first_thing_that_a_tenant_has_counts_too(start_service: StartService) -> None:
+    service = start_service("--max-resources", "2", "--token", "blue=b", "--token", "green=g")
+    blue, green = (service.as_tenant(token) for token in "bg")
+    job = {"workload": {"command": ["true"]}, "devices": {"minimum": 1, "maximum": 1}}
+    for name, status in (("first", 201), ("second", 201), ("third", 403)):
+        assert blue.put(f"/v1/allocations/{name}", json=asked(name)).status_code == status
+        assert green.put(f"/v1/jobs/{name}", json={"id": name, **job}).status_code == status
+    blue.close()
+    green.close()
+
+
 def test_allocations_and_resources_share_their_room_and_old_versions_of_both_give_way(
     start_service: StartService,
 ) -> None:

@@ -111,9 +111,12 @@ def test_what_was_stopped_with_everything_goes_on_at_the_next_start(folder: Fold
     folder.up()
     job = folder.await_job(lambda job: job["state"] == "running" and job["attempt"] == 2, "it is not started again")
     assert job["failures"] == 0  # that was no fault of its own
-    begun = re.findall(r"from step ([0-9]+), told", folder.kuayu("logs", "job-1", "--attempt", "2"))
-    assert begun
-    assert int(begun[0]) >= 5
+
+    def begun() -> list[str]:
+        return re.findall(r"from step ([0-9]+), told", folder.kuayu("logs", "job-1", "--attempt", "2"))
+
+    until(lambda: bool(begun()), "its process has not said from which step it goes on")
+    assert int(begun()[0]) >= 5
     assert folder.kuayu("cancel", "job-1", "--wait").startswith("job-1 cancelled")
     assert folder.end() == 0
 
