@@ -70,7 +70,7 @@ def browser() -> "Iterator[Browser]":
 def _nothing_left_open() -> Iterator[None]:
     """What a file of tests leaves unclosed fails its own last test, and no other one when garbage is next collected.
 
-    What outlives a file is not looked through again: a worker comes to hold gigabytes, which took seconds a file.
+    What outlives a file is not looked through again: a worker comes to hold gigabytes.
     """
     before = gc.get_freeze_count()
     yield

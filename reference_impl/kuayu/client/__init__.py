@@ -21,6 +21,7 @@ from kuayu.client.connection import (
     UnexpectedAnswerError,
     UnreachableError,
     authorities,
+    http_client,
     read,
 )
 from kuayu.client.jobs import Jobs
@@ -53,5 +54,6 @@ __all__ = [
     "UnexpectedAnswerError",
     "UnreachableError",
     "authorities",
+    "http_client",
     "read",
 ]

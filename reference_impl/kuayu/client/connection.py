@@ -233,10 +233,20 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 def authorities(base: httpx.URL) -> ssl.SSLContext | bool:
     """Whose certificates a client takes: those of the system, and nobody's where it speaks to this host without TLS.
 
-    To read those of the system takes tens of milliseconds, which a command that asks one thing need not wait for.
+    To read those of the system takes a while, which a command that asks one thing need not wait for.
     """
     is_plain = base.scheme == "http" and base.host in LOOPBACK
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True
+
+
+def http_client(url: str, token: str | None, timeout: float | httpx.Timeout) -> httpx.Client:
+    """What speaks HTTP to a service, with its token where there is one. A proxy cannot reach this very host."""
+    base = httpx.URL(url.rstrip("/"))
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    trusts_environment = base.host not in LOOPBACK
+    return httpx.Client(
+        base_url=base, headers=headers, timeout=timeout, trust_env=trusts_environment, verify=authorities(base)
+    )
 
 
 class Connection:
@@ -258,16 +268,7 @@ class Connection:
         """
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"{url!r} is not an http or https URL")
-        headers = {"authorization": f"Bearer {token}"} if token else {}
-        base = httpx.URL(url.rstrip("/"))
-        # A proxy of the environment cannot reach this very host.
-        self._http = httpx.Client(
-            base_url=base,
-            headers=headers,
-            timeout=timeout_s,
-            trust_env=base.host not in LOOPBACK,
-            verify=authorities(base),
-        )
+        self._http = http_client(url, token, timeout_s)
         self._attempts = attempts
         self._timeout_s = timeout_s
 

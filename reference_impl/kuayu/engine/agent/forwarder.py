@@ -24,7 +24,7 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
 from pydantic import ValidationError
 
-from kuayu.client import LOOPBACK, PROBLEM_PREFIX, authorities, read
+from kuayu.client import PROBLEM_PREFIX, http_client, read
 from kuayu.engine.agent.intake import Committer
 from kuayu.engine.agent.settings import AgentSettings
 from kuayu.engine.agent.spool import Batch, DeferredSample, Level, Spool
@@ -110,17 +110,7 @@ class Upstream:
     """
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
-        base = httpx.URL(url.rstrip("/"))
-        headers = {"authorization": f"Bearer {token}"} if token else {}
-        limits = httpx.Timeout(timeout, connect=min(CONNECT_S, timeout))
-        # A proxy of the environment cannot reach this very host.
-        self._http = httpx.Client(
-            base_url=base,
-            headers=headers,
-            timeout=limits,
-            trust_env=base.host not in LOOPBACK,
-            verify=authorities(base),
-        )
+        self._http = http_client(url, token, httpx.Timeout(timeout, connect=min(CONNECT_S, timeout)))
 
     def close(self) -> None:
         """Let the connection go."""
