@@ -1,12 +1,16 @@
 """Lanes: places are shared out between tenants, who hangs up leaves, and threads count until they are done."""
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
+from collections.abc import Iterator
 
 import pytest
+from fastapi import Request
 
-from kuayu.service.concurrency import Lane, Threads, WorkerPool
+from kuayu.service.concurrency import Lane, Threads, WorkerPool, while_wanted
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 
@@ -138,3 +142,60 @@ def test_who_is_cancelled_while_a_place_comes_free_does_not_take_the_turn_of_tho
         return first.cancelled() and lane.waiting == 0
 
     assert asyncio.run(played())
+
+
+class Body(str):
+    """A request's, of which it can be told when it is gone."""
+
+    __slots__ = ("__weakref__",)
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """No collection of garbage: what is in a circle stays, as it does for long in a service that uses little."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+async def refused(body: Body) -> None:
+    """Refuse a body, as what parses it does."""
+    await asyncio.sleep(0)
+    raise ValueError(len(body))
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_body_that_is_refused_in_a_thread_is_let_go() -> None:
+    def parse(body: Body) -> None:
+        raise ValueError(len(body))
+
+    async def answer(threads: Threads, body: Body) -> None:
+        with pytest.raises(ValueError, match="5"):
+            await threads.run("a", parse, body)
+
+    async def scenario() -> "weakref.ref[Body]":
+        threads, body = Threads("test", size=1, share=1), Body("large")
+        await answer(threads, body)
+        threads.close()
+        return weakref.ref(body)
+
+    assert asyncio.run(scenario())() is None
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_body_that_is_refused_while_the_client_waits_is_let_go() -> None:
+    async def receive() -> dict[str, str]:
+        await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    async def answer(body: Body) -> None:
+        with pytest.raises(ValueError, match="5"):
+            await while_wanted(Request({"type": "http"}, receive), refused(body))
+
+    async def scenario() -> "weakref.ref[Body]":
+        body = Body("large")
+        await answer(body)
+        return weakref.ref(body)
+
+    assert asyncio.run(scenario())() is None

@@ -1,7 +1,9 @@
 """The writer: groups, failures within groups, and what happens when too much waits."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,3 +138,36 @@ def test_closing_writes_what_waits_and_takes_no_more(database: Database) -> None
 
     asyncio.run(story())
     assert names(database) == {"a", "b"}
+
+
+class Refused:
+    """A command that is refused, whatever it is about."""
+
+    weight = 1
+
+    def apply(self, transaction: Transaction) -> Outcome[int]:
+        """Refuse it."""
+        del transaction
+        raise ProblemException("idempotency-mismatch", "the key came with another body before")
+
+
+def test_a_command_that_is_refused_is_let_go(database: Database) -> None:
+    """Not only when garbage is next collected, which is rare in a service that uses little."""
+
+    async def ask(writer: Writer, command: Refused) -> None:
+        with pytest.raises(ProblemException, match="idempotency-mismatch"):
+            await writer.write(command)
+        await writer.write(Note("next"))  # of the group before, the writer has let go
+
+    writer, command = Writer(database.write, 100, Metrics()), Refused()
+    writer.start()
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(ask(writer, command))
+        writer.close()
+        refused = weakref.ref(command)
+        del command
+        assert refused() is None
+    finally:
+        gc.enable()

@@ -168,7 +168,12 @@ class Threads:
             raise ProblemException("overloaded", "the service is ending", retry_after=1) from error
         # Who is cancelled leaves the thread at work, so that the place is taken until the thread is done.
         release(self._lane, tenant, future)
-        return await asyncio.wrap_future(future)
+        try:
+            return await asyncio.wrap_future(future)
+        finally:
+            # Its exception's traceback holds this frame and those of the request, with the body. Held by this frame in
+            # turn, all of them would stay until garbage is next collected, by the hundred where requests are refused.
+            del future
 
     def close(self) -> None:
         """Let the threads end; blocks until they have."""
@@ -194,6 +199,7 @@ async def while_wanted(request: Request, answer: Awaitable[T]) -> T:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        del answering, hanging_up, tasks, task  # as in Threads.run
 
 
 async def _hung_up(request: Request) -> None:
@@ -363,6 +369,8 @@ class WorkerPool:
         except BrokenProcessPool as error:
             self._replace(pool)
             raise ProblemException("overloaded", "the process that was to decide it ended", retry_after=1) from error
+        finally:
+            del future  # as above
         self._metrics.decision_seconds.labels(operation).observe(seconds)
         return result
 

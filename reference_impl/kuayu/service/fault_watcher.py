@@ -243,7 +243,10 @@ class Watcher:
         judged.add_done_callback(lambda _: self._in_loop(lambda: self._have_judged(tenant, len(lines))))
         self._inbox.append(_Arrival(tenant, self._clock.now(), lines=lines, judged=judged))
         self._woken.set()
-        await asyncio.shield(asyncio.wrap_future(judged))
+        try:
+            await asyncio.shield(asyncio.wrap_future(judged))
+        finally:
+            del judged  # as in kuayu.service.concurrency.Threads.run
 
     def note_conflict(self, tenant: str, node: str, because: str, age: float) -> None:
         """Two sources report as a node; any thread may call it.

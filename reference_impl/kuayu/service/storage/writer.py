@@ -279,7 +279,7 @@ class Writer:
                 try:
                     outcomes.append(waiting.command.apply(transaction))
                 except ProblemException as problem:
-                    outcomes.append(problem)
+                    outcomes.append(problem.with_traceback(None))  # it would hold this frame, with all of the group
             transaction.finish()
             self._in_doubt = (sequence, outcomes)
             begun.commit()
