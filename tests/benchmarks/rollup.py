@@ -306,10 +306,12 @@ def register(database: Database, names: Sequence[str]) -> dict[str, int]:
     bodies: list[tuple[Kind, dict[str, Any]]] = [(DOMAIN, {"id": "d"})]
     bodies += [(NODE, {"id": name, "domain": "d"}) for name in names]
     with database.write.begin() as connection:
+        transaction = Transaction(connection, 0)
         for kind, body in bodies:
-            outcome = PutResource(scope, kind, body["id"], body, None).apply(Transaction(connection, 0))
+            outcome = PutResource(scope, kind, body["id"], body, None).apply(transaction)
             if outcome.committed is not None:
                 outcome.committed()
+        transaction.finish()
     return {name: catalogue.of("default")["node", name, None] for name in names}
 
 

@@ -327,7 +327,9 @@ def test_what_holds_nothing_is_forgotten_in_the_end(start_service: StartService)
     with database.write.begin() as connection:
         given_up = update(allocation).where(allocation.c.id == "unanswered", allocation.c.valid_to.is_(None))
         connection.execute(given_up.values(phase="refused", deadline=None))
-        assert not ALLOCATION_RETENTION.forget(1 << 60, 0).apply(Transaction(connection, 0)).result
+        transaction = Transaction(connection, 0)
+        assert not ALLOCATION_RETENTION.forget(1 << 60, 0).apply(transaction).result
+        transaction.finish()
         assert set(connection.execute(select(allocation.c.id)).scalars()) == {"unanswered", "held"}
         assert connection.execute(select(func.count()).select_from(step)).scalar() == 3
     database.close()

@@ -128,7 +128,9 @@ def test_kill_9_at_any_moment_leaves_one_fence_for_each_fault(start_service: Sta
 def carry_out(database: Database, command: Command[object]) -> None:
     """Carry a command out, and tell who follows."""
     with database.write.begin() as connection:
-        outcome = command.apply(Transaction(connection, 1))
+        transaction = Transaction(connection, 1)
+        outcome = command.apply(transaction)
+        transaction.finish()
     if outcome.committed is not None:
         outcome.committed()
 

@@ -1,5 +1,6 @@
 """The same service on PostgreSQL."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,10 +10,12 @@ from service.arrivals import INSTANTS, SUBJECTS, Commits, Held, commits, model, 
 from service.arrivals import newest as newest_of
 from service.conftest import StartService, instant
 from service.postgres_server import running
-from sqlalchemy import create_engine, delete, insert, text
+from sqlalchemy import create_engine, delete, insert, select, text
 
-from kuayu.service.storage import blocks, queries
+from kuayu.service.job_store import JOBS
+from kuayu.service.storage import blocks, postgresql, queries
 from kuayu.service.storage.database import Database, open_database
+from kuayu.service.storage.tables import job as job_table
 from kuayu.service.storage.tables import sample, subject
 from kuayu_schemas.models import Durability
 
@@ -146,4 +149,31 @@ def test_the_tables_are_there_once_and_bear_the_version(start_service: StartServ
     engine = create_engine(postgres)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM alembic_version")).scalar() == 1
+    engine.dispose()
+
+
+def test_a_job_is_found_by_its_name_soon_after_many_have_come(start_service: StartService, postgres: str) -> None:
+    """Without statistics PostgreSQL would seek it among all of the tenant's that stand, until autovacuum comes by."""
+    engine = create_engine(postgres, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text("CREATE DATABASE grown"))
+    engine.dispose()
+    url = postgres.replace("/postgres?", "/grown?")
+    service = start_service(database=url)
+    for number in range(4 * postgresql.FEW_ROWS):
+        job = {"id": f"job-{number}", "workload": {"command": ["true"]}, "devices": {"minimum": 1, "maximum": 1}}
+        service.client.put(f"/v1/jobs/{job['id']}", json=job).raise_for_status()
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    gathered = text("SELECT last_analyze IS NOT NULL FROM pg_stat_user_tables WHERE relname = 'job'")
+    found = select(job_table).where(JOBS.current("default", "job-7"))
+    plan = "EXPLAIN " + str(found.compile(engine, compile_kwargs={"literal_binds": True})).replace("%", "%%")
+    with engine.connect() as connection:
+        deadline = time.monotonic() + 30.0
+        while not connection.execute(gathered).scalar():
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        steps = " ".join(connection.exec_driver_sql(plan).scalars())
+        assert "Index Scan using job_pkey" in steps, steps
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+    assert "job" not in postgresql.gather_statistics(engine)  # it has not grown since
     engine.dispose()

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from sqlalchemy import TableClause, column, insert, select, table
+from sqlalchemy import TableClause, column, event, insert, select, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 from kuayu.service.storage.blocks import Arrival, Block
 from kuayu.service.storage.database import Database, open_database
-from kuayu.service.storage.tables import meta, sample
+from kuayu.service.storage.tables import meta, sample, tenant
 from kuayu.service.storage.writer import Command, Outcome, Transaction, Writer
 from kuayu_schemas.models import Durability
 
@@ -138,6 +138,56 @@ def test_closing_writes_what_waits_and_takes_no_more(database: Database) -> None
 
     asyncio.run(story())
     assert names(database) == {"a", "b"}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts a job of a tenant, and fails afterwards where it is to."""
+
+    fails: bool = False
+    gate: threading.Event | None = None
+    weight: int = 1
+
+    def apply(self, transaction: Transaction) -> Outcome[int]:
+        """Wait for the gate, then count it."""
+        if self.gate is not None:
+            self.gate.wait()
+        number = transaction.counters.add("t", jobs=1, characters=10)["jobs"]
+        if self.fails:
+            transaction.connection.execute(insert(table("nowhere", column("name"))).values(name="x"))
+        return Outcome(number)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_group_counts_is_written_once(database: Database, fails: bool) -> None:
+    """Where a command fails, those beside it are carried out anew, and count once all the same."""
+    written: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.startswith(("UPDATE tenant", "INSERT INTO tenant")):
+            written.append(statement.split(" ", 1)[0])
+
+    async def ask(writer: Writer, gate: threading.Event) -> list[object]:
+        first = asyncio.create_task(writer.write(Counted(gate=gate)))
+        await asyncio.sleep(0.1)
+        tasks = [asyncio.create_task(writer.write(Counted(fails and place == 1))) for place in range(3)]
+        await asyncio.sleep(0.1)
+        gate.set()
+        return await asyncio.gather(first, *tasks, return_exceptions=True)
+
+    event.listen(database.write, "before_cursor_execute", note)
+    writer = Writer(database.write, 100, Metrics())
+    writer.start()
+    numbers = asyncio.run(ask(writer, threading.Event()))
+    writer.close()
+    if fails:
+        assert isinstance(numbers.pop(2), SQLAlchemyError)
+        assert (numbers, written) == ([1, 2, 3], ["INSERT", "UPDATE", "UPDATE"])
+    else:
+        assert (numbers, written) == ([1, 2, 3, 4], ["INSERT", "UPDATE"])
+    with database.read.connect() as connection:
+        row = connection.execute(select(tenant).where(tenant.c.name == "t")).one()
+    assert (row.jobs, row.characters, row.number) == (len(numbers), 10 * len(numbers), 0)
 
 
 class Refused:

@@ -109,7 +109,7 @@ class PutAllocation:
             return Outcome(StoredAllocation(existing, created=False))
         if self.quota is not None:
             characters = len(orjson.dumps(self.spec).decode())
-            self.quota.check_all(transaction.connection, self.tenant, 1, characters)
+            self.quota.check_all(transaction, self.tenant, 1, characters)
         changes = JobChanges(transaction, self.now, self.offset)
         record = changes.keep(self.tenant, None, allocation_rules.begin(self.spec, self.now, self.now + self.offset))
         return Outcome(StoredAllocation(record, created=True), changes.notification(self.follower))
@@ -155,9 +155,7 @@ class TakeResult:
 
     def apply(self, transaction: Transaction) -> Outcome[AllocationRecord]:
         """Take the answer; one that was given before changes nothing."""
-        connection = transaction.connection
-        name = allocation_store.allocation_of(connection, self.tenant, self.result.action)
-        existing = None if name is None else allocation_store.find(connection, self.tenant, name)
+        existing = allocation_store.of_action(transaction.connection, self.tenant, self.result.action)
         if existing is None:
             raise unknown_reference("/action", f"there is no action {self.result.action!r}")
         try:

@@ -10,13 +10,15 @@
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, bindparam, func, insert, select, update
 
 from kuayu.service import allocation_rules, instants
 from kuayu.service.allocation_rules import FINISHED, MAYBE_HELD, AllocationStanding, Step, domains
@@ -104,7 +106,7 @@ class Leases:
 ALLOCATIONS = Versions(allocation, tenant.c.allocations)
 """Versions of allocations."""
 
-_STEP = ("body", "attempt", "open_since", "outcome", "nodes")
+_STEP_COLUMNS = ("allocation", "attempt", "domain", "action", "phase", "body", "open_since", "outcome", "nodes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +141,25 @@ class AllocationRecord:
         return cast("documents.AllocationRecord", document)
 
 
-_FIND = select(allocation).where(ALLOCATIONS.current(OWNER, NAME))
-_STEPS = (
-    select(*(step.c[column] for column in _STEP))
-    .where(step.c.tenant == OWNER, step.c.allocation == NAME)
-    .order_by(step.c.attempt, step.c.domain, step.c.action, step.c.phase)
-)
-_OF_ACTION = select(step.c.allocation).where(step.c.tenant == OWNER, step.c.action == NAME).limit(1)
+_STEP_ORDER = ("step_attempt", "step_domain", "step_action", "step_phase")
+
+
+def _with_steps(condition: ColumnElement[bool]) -> CompoundSelect[Any]:
+    """Allocations with their steps."""
+    versions = select(allocation).where(allocation.c.tenant == OWNER, ALLOCATIONS.valid(), condition)
+    columns = (step.c[name].label(f"step_{name}") for name in _STEP_COLUMNS)
+    of_them = step.c.allocation.in_(versions.with_only_columns(allocation.c.id))
+    return resources.with_parts(versions, select(*columns).where(step.c.tenant == OWNER, of_them))
+
+
+_ASKED = select(step.c.allocation).where(step.c.tenant == OWNER, step.c.action == NAME).limit(1)
+_FIND, _OF_ACTION = _with_steps(allocation.c.id == NAME), _with_steps(allocation.c.id == _ASKED.scalar_subquery())
 _UNANSWERED = select(step.c.action).where(
     step.c.tenant == allocation.c.tenant, step.c.allocation == allocation.c.id, step.c.open_since.is_not(None)
 )
-_OF_JOB = (
-    select(allocation.c.id)
-    .where(allocation.c.tenant == OWNER, allocation.c.job == NAME, ALLOCATIONS.valid())
-    .where(~allocation.c.phase.in_([phase.value for phase in FINISHED]) | _UNANSWERED.exists())
-    .order_by(allocation.c.created, allocation.c.id)
+_OF_JOB = _with_steps(
+    (allocation.c.job == NAME)
+    & (~allocation.c.phase.in_([phase.value for phase in FINISHED]) | _UNANSWERED.correlate(allocation).exists())
 )
 _ANSWER = (
     update(step)
@@ -165,25 +171,27 @@ _INSERT, _INSERT_STEP = insert(allocation), insert(step)
 
 def find(connection: Connection, owner: str, name: str) -> AllocationRecord | None:
     """An allocation as it stands with all its steps, or None."""
-    row = connection.execute(_FIND, {"owner": owner, "name": name}).mappings().first()
-    if row is None:
-        return None
-    rows = connection.execute(_STEPS, {"owner": owner, "name": name}).mappings()
-    record = record_of(row)
-    steps = tuple(map(_step, rows))
-    return replace(record, standing=replace(record.standing, steps=steps))
+    return next(_records(connection, owner, _FIND, name), None)
 
 
-def allocation_of(connection: Connection, owner: str, action: str) -> str | None:
-    """Allocation that an action belongs to, or None."""
-    result = connection.execute(_OF_ACTION, {"owner": owner, "name": action}).scalar()
-    return None if result is None else str(result)
+def of_action(connection: Connection, owner: str, action: str) -> AllocationRecord | None:
+    """The allocation that an action belongs to, or None."""
+    return next(_records(connection, owner, _OF_ACTION, action), None)
 
 
 def of_job(connection: Connection, owner: str, job: str) -> list[AllocationRecord]:
     """Allocations of a job that are not over, or have asked something that was not answered; the oldest first."""
-    names = connection.execute(_OF_JOB, {"owner": owner, "name": job}).scalars()
-    return [record for name in names.all() if (record := find(connection, owner, name)) is not None]
+    return list(_records(connection, owner, _OF_JOB, job))
+
+
+def _records(connection: Connection, owner: str, query: CompoundSelect[Any], name: str) -> Iterator[AllocationRecord]:
+    rows = connection.execute(query, {"owner": owner, "name": name}).mappings().all()
+    steps: dict[str, list[Step]] = defaultdict(list)
+    for row in sorted((row for row in rows if row["id"] is None), key=itemgetter(*_STEP_ORDER)):
+        steps[row["step_allocation"]].append(_step(row))
+    for row in sorted((row for row in rows if row["id"] is not None), key=itemgetter("created", "id")):
+        record = record_of(row)
+        yield replace(record, standing=replace(record.standing, steps=tuple(steps[row["id"]])))
 
 
 def due(connection: Connection, now: int, limit: int) -> list[tuple[str, str]]:
@@ -213,19 +221,14 @@ def waiting(connection: Connection) -> list[tuple[str, str]]:
 
 
 def save(
-    connection: Connection,
-    owner: str,
-    before: AllocationRecord | None,
-    after: AllocationStanding,
-    now: int,
-    sequence: int,
+    transaction: Transaction, owner: str, before: AllocationRecord | None, after: AllocationStanding, now: int
 ) -> AllocationRecord:
-    """Keep an allocation as it stands now; it must differ from what it was. ``sequence`` is that of the commit."""
+    """Keep an allocation as it stands now; it must differ from what it was."""
     record = AllocationRecord(after, now)
     if before is not None and before.to_wire() == replace(record, updated=before.updated).to_wire():
         record = replace(record, updated=before.updated)  # nobody sees that it has changed
     name, body = after.spec["id"], orjson.dumps(after.spec).decode()
-    number = ALLOCATIONS.next_number(connection, owner, int(before is None), len(body))
+    number = ALLOCATIONS.next_number(transaction, owner, int(before is None), len(body))
     statements = [] if before is None else [ALLOCATIONS.retirement(owner, name, number)]
     values: dict[str, object] = {
         "job": after.spec["job"],
@@ -243,11 +246,11 @@ def save(
     statements.append((_INSERT, {"tenant": owner, "id": name, "valid_from": number, **values}))
     existing = {} if before is None else {entry.key: entry for entry in before.standing.steps}
     statements += [
-        _change_of_step(owner, name, entry, sequence, new=entry.key not in existing)
+        _change_of_step(owner, name, entry, transaction.sequence, new=entry.key not in existing)
         for entry in after.steps
         if entry != existing.get(entry.key)
     ]
-    resources.execute_all(connection, statements)
+    resources.execute_all(transaction.connection, statements)
     return record
 
 
@@ -288,11 +291,11 @@ def record_of(row: Mapping[Any, Any]) -> AllocationRecord:
 
 def _step(row: Mapping[Any, Any]) -> Step:
     return Step(
-        attempt=row["attempt"],
-        body=orjson.loads(row["body"]),
-        open=row["open_since"] is not None,
-        outcome=None if row["outcome"] is None else ActionOutcome(row["outcome"]),
-        nodes=None if row["nodes"] is None else tuple(orjson.loads(row["nodes"])),
+        attempt=row["step_attempt"],
+        body=orjson.loads(row["step_body"]),
+        open=row["step_open_since"] is not None,
+        outcome=None if row["step_outcome"] is None else ActionOutcome(row["step_outcome"]),
+        nodes=None if row["step_nodes"] is None else tuple(orjson.loads(row["step_nodes"])),
     )
 
 
@@ -400,8 +403,7 @@ class AllocationChanges:
         """The allocation as it is held now; nothing is written where nothing has changed."""
         if before is not None and before.standing == after:
             return before
-        connection = self.transaction.connection
-        record = save(connection, tenant, before, after, self.stamp, self.transaction.sequence)
+        record = save(self.transaction, tenant, before, after, self.stamp)
         old = None if before is None else before.standing
         existing = {} if old is None else {entry.key: entry for entry in old.steps}
         request = (entry.domain for entry in after.steps if entry.open and existing.get(entry.key) != entry)

@@ -524,7 +524,7 @@ class RecordFaults:
         outcome.domains.update(entry.body["domain"] for entry in request)
 
     def _next(self, transaction: Transaction) -> Revision:
-        return Revision(self.epoch, FAULTS.next_number(transaction.connection, self.tenant))
+        return Revision(self.epoch, FAULTS.next_number(transaction, self.tenant))
 
     def _instant(self, change: Change) -> int:
         """Since when it is so, in milliseconds; no later than it was seen."""

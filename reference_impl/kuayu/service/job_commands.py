@@ -26,6 +26,7 @@ from kuayu.service.allocation_store import Follower
 from kuayu.service.job_rules import JobStanding, Json
 from kuayu.service.job_store import JOBS, ExpireDue, JobChanges, JobRecord, OrderRecord
 from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_reference
+from kuayu.service.storage import resources
 from kuayu.service.storage.resources import OWNER, Quota
 from kuayu.service.storage.tables import job, job_decision, job_load
 from kuayu.service.storage.writer import Outcome, Transaction
@@ -175,7 +176,7 @@ class SubmitJob:
             _check_same(existing.standing.spec, self.request)
             return Outcome(StoredJob(existing, created=False))
         if self.quota is not None:
-            self.quota.check_all(connection, self.tenant, 1, len(orjson.dumps(self.request).decode()))
+            self.quota.check_all(transaction, self.tenant, 1, len(orjson.dumps(self.request).decode()))
         changes = JobChanges(transaction, self.now, self.offset)
         record = changes.keep_job(self.tenant, None, job_rules.submit(self.request, changes.stamp))
         return Outcome(StoredJob(record, created=True), changes.notification(self.follower))
@@ -252,7 +253,7 @@ class PlaceJob:
         changes.keep(self.tenant, None, allocation_rules.begin(spec, self.now, changes.stamp))
         if decided.decision is not None:
             _keep_decisions(transaction, self.tenant, [decided.decision])
-        return Outcome(job_store.find(connection, self.tenant, self.job), changes.notification(self.follower))
+        return Outcome(changes.newest(self.tenant, self.job), changes.notification(self.follower))
 
     def _free_name(self, transaction: Transaction, standing: JobStanding) -> tuple[str, int]:
         """A name for the allocation that no other has, and how many that makes."""
@@ -490,8 +491,7 @@ def _keep_decisions(transaction: Transaction, owner: str, decisions: "Sequence[d
         for name in connection.execute(_KNOWN, named).scalars()
     ]
     if rows:
-        connection.execute(_DROP_DECISIONS, named)
-        connection.execute(_INSERT_DECISIONS, rows)
+        resources.execute_all(connection, [(_DROP_DECISIONS, named), *((_INSERT_DECISIONS, row) for row in rows)])
 
 
 def _check_same(existing: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
@@ -670,7 +670,7 @@ class Serve:
             try:
                 if self.quota is not None:
                     size = len(orjson.dumps(request).decode())
-                    self.quota.check_all(transaction.connection, self.tenant, 1, size)
+                    self.quota.check_all(transaction, self.tenant, 1, size)
             except ProblemException as problem:
                 reason = f"{reason} There are no more replicas: {problem}."
                 break

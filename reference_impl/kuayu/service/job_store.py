@@ -13,10 +13,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    true,
+    update,
+)
 
 from kuayu.service import account_store, allocation_rules, allocation_store, instants, job_rules, streams
 from kuayu.service import allocation_store as allocations
@@ -139,16 +152,24 @@ def versions() -> Select[Any]:
     return select(job, epoch.label("epoch"))
 
 
-_FIND = versions().where(JOBS.current(OWNER, NAME))
-_OF_ALLOCATION = versions().where(job.c.tenant == OWNER, job.c.allocation == NAME, JOBS.valid())
-_ORDERS = select(job_action).where(
-    job_action.c.tenant == OWNER, job_action.c.job == NAME, job_action.c.attempt == bindparam("of_attempt")
-)
-_RUNS = (
-    select(run)
-    .where(run.c.tenant == OWNER, run.c.job == NAME, run.c.attempt == bindparam("of_attempt"))
-    .order_by(run.c.position)
-)
+_RUN_COLUMNS, _ORDER_COLUMNS = ("position", "state", "report", "over"), ("body", "open_since", "outcome")
+
+
+def _with_runs(condition: ColumnElement[bool]) -> CompoundSelect[Any]:
+    """A job, and its runs that are under way with what domains were asked for them."""
+    under_way = (run.c.tenant == job.c.tenant) & (run.c.job == job.c.id) & (run.c.attempt == job.c.attempt)
+    runs = select(*(run.c[name].label(f"run_{name}") for name in _RUN_COLUMNS)).where(condition)
+    joined = job.join(run, under_way)
+    for kind in (ActionKind.start, ActionKind.stop):
+        order = job_action.alias(kind.value)
+        of_run = (order.c.tenant == run.c.tenant) & (order.c.job == run.c.job) & (order.c.attempt == run.c.attempt)
+        joined = joined.outerjoin(order, of_run & (order.c.domain == run.c.domain) & (order.c.kind == kind.value))
+        runs = runs.add_columns(*(order.c[name].label(f"{kind.value}_{name}") for name in _ORDER_COLUMNS))
+    return resources.with_parts(versions().where(condition), runs.select_from(joined))
+
+
+_FIND = _with_runs(JOBS.current(OWNER, NAME))
+_OF_ALLOCATION = _with_runs((job.c.tenant == OWNER) & (job.c.allocation == NAME) & JOBS.valid())
 _ORDER = select(
     job_action.c.job, job_action.c.attempt, job_action.c.domain, job_action.c.kind, job_action.c.outcome
 ).where(job_action.c.tenant == OWNER, job_action.c.action == NAME)
@@ -191,19 +212,18 @@ def record_of(row: Mapping[Any, Any], runs: Iterable[Run] = ()) -> JobRecord:
     return JobRecord(standing, Revision(row["epoch"], row["valid_from"]), row["updated"])
 
 
-def save(
-    connection: Connection, owner: str, before: JobRecord | None, after: JobStanding, now: int, sequence: int
-) -> JobRecord:
-    """Keep a job as it stands now; ``sequence`` is that of the commit.
+def save(transaction: Transaction, owner: str, before: JobRecord | None, after: JobStanding, now: int) -> JobRecord:
+    """Keep a job as it stands now.
 
     Where only its runs have changed, which nobody is shown, there is no other version of it.
     """
-    statements = list(_changes_of_runs(owner, () if before is None else before.standing.runs, after, sequence))
+    connection, known = transaction.connection, () if before is None else before.standing.runs
+    statements = list(_changes_of_runs(owner, known, after, transaction.sequence))
     if before is not None and replace(before.standing, runs=after.runs) == after:
         resources.execute_all(connection, statements)
         return replace(before, standing=after)
     body = orjson.dumps(after.spec).decode()
-    number = JOBS.next_number(connection, owner, int(before is None), len(body))
+    number = JOBS.next_number(transaction, owner, int(before is None), len(body))
     if before is not None:
         statements.append(JOBS.retirement(owner, after.name, number))
     row = {
@@ -261,28 +281,33 @@ def postpone(connection: Connection, deadline: int) -> None:
     connection.execute(update(job).where(JOBS.valid(), job.c.deadline.is_not(None)).values(deadline=deadline))
 
 
-def _record(connection: Connection, owner: str, query: Select[Any], name: str) -> JobRecord | None:
-    row = connection.execute(query, {"owner": owner, "name": name}).mappings().first()
-    if row is None:
+def _record(connection: Connection, owner: str, query: CompoundSelect[Any], name: str) -> JobRecord | None:
+    rows = connection.execute(query, {"owner": owner, "name": name}).mappings().all()
+    version = next((row for row in rows if row["id"] is not None), None)
+    if version is None:
         return None
-    return record_of(row, _runs(connection, owner, row["id"], row["attempt"]) if row["attempt"] else ())
+    runs = sorted((row for row in rows if row["id"] is None), key=itemgetter("run_position"))
+    return record_of(version, map(_run, runs))
 
 
-def _runs(connection: Connection, owner: str, name: str, attempt: int) -> Iterable[Run]:
-    """Runs of an attempt, in the order of ranks."""
-    named = {"owner": owner, "name": name, "of_attempt": attempt}
-    orders: dict[tuple[str, str], Order] = {}
-    for row in connection.execute(_ORDERS, named):
-        outcome = None if row.outcome is None else ActionOutcome(row.outcome)
-        orders[row.domain, row.kind] = Order(orjson.loads(row.body), row.open_since is not None, outcome)
-    for row in connection.execute(_RUNS, named):
-        yield Run(
-            start=orders[row.domain, ActionKind.start.value],
-            stop=orders.get((row.domain, ActionKind.stop.value)),
-            state=None if row.state is None else RunState(row.state),
-            report=None if row.report is None else orjson.loads(row.report),
-            over=row.over,
-        )
+def _run(row: Mapping[Any, Any]) -> Run:
+    """The run in a row, with what its domain was asked for it."""
+    start = _order(row, ActionKind.start)
+    assert start is not None, "a run is kept with the order to start it"
+    return Run(
+        start=start,
+        stop=_order(row, ActionKind.stop),
+        state=None if row["run_state"] is None else RunState(row["run_state"]),
+        report=None if row["run_report"] is None else orjson.loads(row["run_report"]),
+        over=row["run_over"],
+    )
+
+
+def _order(row: Mapping[Any, Any], kind: ActionKind) -> Order | None:
+    body, open_since, outcome = (row[f"{kind.value}_{name}"] for name in _ORDER_COLUMNS)
+    if body is None:
+        return None
+    return Order(orjson.loads(body), open_since is not None, None if outcome is None else ActionOutcome(outcome))
 
 
 def _changes_of_runs(owner: str, before: Iterable[Run], after: JobStanding, sequence: int) -> Iterator[Statement]:
@@ -388,11 +413,10 @@ class JobChanges(allocation_store.AllocationChanges):
         """The job as it is held now; its allocation is let go where it is to be. Writes only what has changed."""
         if before is not None and before.standing == after:
             return before
-        connection = self.transaction.connection
-        record = save(connection, tenant, before, after, self.stamp, self.transaction.sequence)
+        record = save(self.transaction, tenant, before, after, self.stamp)
         old = None if before is None else before.standing
         if old is not None and old.held_since is not None and after.held_since is None:
-            account_store.note_attempt(connection, tenant, old, self.stamp)
+            account_store.note_attempt(self.transaction.connection, tenant, old, self.stamp)
         entered = None if old is not None and old.state is after.state else after.state
         shown = before is None or record.revision != before.revision
         self.changes.append(JobChange(tenant, _newly_ordered_domains(old, after), record, entered, shown))
@@ -402,14 +426,17 @@ class JobChanges(allocation_store.AllocationChanges):
 
     def _let_go(self, tenant: str, record: JobRecord) -> JobRecord:
         """Withdraw the allocation of a job; the job as it stands after that."""
-        connection, name = self.transaction.connection, record.standing.allocation
+        name = record.standing.allocation
         assert name is not None
-        existing = allocations.find(connection, tenant, name)
+        existing = allocations.find(self.transaction.connection, tenant, name)
         assert existing is not None
         self.keep_in_turn(tenant, existing, allocation_rules.withdraw(existing.standing, self.now))
-        result = find(connection, tenant, record.name)
-        assert result is not None
-        return result
+        return self.newest(tenant, record.name)
+
+    def newest(self, tenant: str, name: str) -> JobRecord:
+        """A job that has changed in this transaction, as it is held now."""
+        changes = (change for change in reversed(self.changes) if isinstance(change, JobChange))
+        return next(change.record for change in changes if (change.tenant, change.record.name) == (tenant, name))
 
     def _tell_job(self, tenant: str, allocation: allocations.AllocationRecord) -> None:
         """Have the job of an allocation go on, where it has one."""

@@ -10,6 +10,7 @@
    for longer than twice :data:`SILENT_SECONDS` and a period: many clients give up after five seconds (httpx does
    unless told otherwise), and who gives up does not read what is the matter.
 3. Forgetting what need not be kept any longer, in pieces that hold up the writer for a few tens of milliseconds.
+4. Statistics by which PostgreSQL plans, gathered as soon as a table has doubled.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from dataclasses import dataclass, replace
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, select
+from sqlalchemy import ColumnElement, Select, delete, select
 from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import instants
@@ -33,7 +34,7 @@ from kuayu.service.settings import Settings
 from kuayu.service.storage import queries, resources
 from kuayu.service.storage.database import Database, DoubtError
 from kuayu.service.storage.rollup import ROLLUP_MARGIN_MILLISECONDS, Advance, Frontier, frontier, next_advance
-from kuayu.service.storage.tables import SCALAR_MEASURES, answer, rollup, sample, subject, tenant
+from kuayu.service.storage.tables import SCALAR_MEASURES, answer, rollup, sample, subject
 from kuayu.service.storage.writer import Command, Outcome, Transaction, Writer
 
 logger = logging.getLogger(__name__)
@@ -150,6 +151,24 @@ class Maintenance:
     def _subjects(self, query: Select[int]) -> list[int]:
         with self.database.reading() as connection:
             return list(connection.execute(query).scalars())
+
+
+STATISTICS_SECONDS = 2.0
+"""Seconds between two looks for tables that have grown."""
+
+
+async def keep_statistics(database: Database) -> None:
+    """Have PostgreSQL know of its tables what it plans by; returns at once where the database is another."""
+    if database.sessions is None:
+        return
+    from kuayu.service.storage import postgresql
+
+    guarded = GuardedLoop("statistics of tables were not gathered")
+    while True:
+        await asyncio.sleep(STATISTICS_SECONDS)
+        if database.presence.absence is None:
+            with guarded():
+                await run_in_threadpool(postgresql.gather_statistics, database.read)
 
 
 async def _rest(began: float) -> None:
@@ -287,14 +306,11 @@ class Prune:
         last = connection.execute(oldest.offset(PRUNED_ROWS_PER_TRANSACTION).limit(1)).scalar()
         # Those of one instant go together, so that each piece forgets some.
         connection.execute(delete(answer).where(expired if last is None else answer.c.created <= last))
-        for row in connection.execute(select(tenant)).all():
-            self._forget_versions(connection, row.name, row.number - self.revisions)
+        for owner in transaction.counters.owners():
+            revision = transaction.counters.of(owner)["number"] - self.revisions
+            if revision > queries.oldest(connection, owner):
+                resources.forget_versions(transaction, owner, revision)
         return Outcome(last is not None)
-
-    def _forget_versions(self, connection: Connection, owner: str, revision: int) -> None:
-        if revision <= queries.oldest(connection, owner):
-            return
-        resources.forget_versions(connection, owner, revision)
 
 
 @dataclass(frozen=True, slots=True)

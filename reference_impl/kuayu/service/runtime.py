@@ -26,7 +26,7 @@ from kuayu.service.fault_watcher import Watcher
 from kuayu.service.ingest import ConflictFeed, Feed, Reception, StorePage
 from kuayu.service.job_loop import JobCoordinator, JobLoop
 from kuayu.service.job_snapshot import SnapshotReader
-from kuayu.service.maintenance import Maintenance, Prober
+from kuayu.service.maintenance import Maintenance, Prober, keep_statistics
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import Place, ProblemException
 from kuayu.service.scraper import Scraper, Target, Warnings
@@ -194,7 +194,11 @@ class Runtime:
         return doubt
 
     async def maintain(self) -> None:
-        """Roll up and forget what is due, again and again; a round that fails is made up for by the next."""
+        """Look after the database until this is cancelled."""
+        await asyncio.gather(self._roll_up_and_forget(), keep_statistics(self.database))
+
+    async def _roll_up_and_forget(self) -> None:
+        """Do what is due, again and again; a round that fails is made up for by the next."""
         rounds = Maintenance(self.settings, self.database, self.writer)
         while True:
             await asyncio.sleep(self.settings.maintenance_period)

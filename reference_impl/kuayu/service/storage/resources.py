@@ -25,6 +25,7 @@ from sqlalchemy import (
     BindParameter,
     Column,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Executable,
     Select,
@@ -34,8 +35,11 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    null,
     or_,
     select,
+    type_coerce,
+    union_all,
     update,
 )
 
@@ -226,40 +230,36 @@ class Versions:
         return _retiring(self), {"owner": owner, "name": name, "number": number}
 
     def number(self, connection: Connection, owner: str) -> int:
-        """Changes of a tenant so far."""
+        """Changes of a tenant so far, as they were committed."""
         return int(connection.execute(_counting(self), {"owner": owner}).scalar() or 0)
 
-    def next_number(self, connection: Connection, owner: str, new: int = 0, characters: int = 0) -> int:
+    def next_number(self, transaction: Transaction, owner: str, new: int = 0, characters: int = 0) -> int:
         """Number of the change of a tenant that is being made.
 
         Args:
-            connection: In a transaction of the writer.
+            transaction: Of the writer.
             owner: The tenant.
             new: How many more it has by that, of what counts against its quota.
             characters: How many more characters that is.
         """
-        given = {"owner": owner, "more": new, "more_characters": characters}
-        changed = connection.execute(_advancing(self), given).scalar()
-        if changed is None:
-            first = {"name": owner, "number": 0, "resources": new, "characters": characters, self.counter.name: 1}
-            connection.execute(insert(tenant).values(first))
-            return 1
-        return int(changed)
+        more = {self.counter.name: 1, "resources": new, "characters": characters}
+        return transaction.counters.add(owner, **more)[self.counter.name]
 
     def holds(self, connection: Connection, owner: str, number: int) -> bool:
         """Whether all versions are still held that stood after so many changes, or later."""
         return self._oldest(connection, owner) <= number <= self.number(connection, owner)
 
-    def forget(self, connection: Connection, changes: int) -> None:
+    def forget(self, transaction: Transaction, changes: int) -> None:
         """Forget versions that went more than so many changes ago, for each tenant by itself."""
-        for row in connection.execute(select(tenant.c.name, self.counter.label("number"))).all():
-            self._forget(connection, row.name, row.number - changes)
+        for owner in transaction.counters.owners():
+            self._forget(transaction, owner, transaction.counters.of(owner)[self.counter.name] - changes)
 
-    def _forget(self, connection: Connection, owner: str, number: int) -> None:
+    def _forget(self, transaction: Transaction, owner: str, number: int) -> None:
+        connection = transaction.connection
         if number <= self._oldest(connection, owner):
             return
         if self.table is allocation or self.table is job:  # which count against a quota
-            forget_versions(connection, owner, number, self.table)
+            forget_versions(transaction, owner, number, self.table)
             return
         columns, noted = self.table.c, self._noted(owner)
         connection.execute(delete(self.table).where(columns.tenant == owner, columns.valid_to <= number))
@@ -287,21 +287,6 @@ def _retiring(versions: Versions) -> Update:
 @cache
 def _counting(versions: Versions) -> Select[Any]:
     return select(versions.counter).where(tenant.c.name == OWNER)
-
-
-@cache
-def _advancing(versions: Versions) -> Any:
-    counter = versions.counter
-    changed = {counter.name: counter + 1, **_counted()}
-    return update(tenant).where(tenant.c.name == OWNER).values(changed).returning(counter)
-
-
-def _counted() -> dict[str, ColumnElement[Any]]:
-    """What a tenant has afterwards, of all that counts against its quota."""
-    return {
-        "resources": tenant.c.resources + bindparam("more"),
-        "characters": tenant.c.characters + bindparam("more_characters"),
-    }
 
 
 SubjectKey = tuple[str, str, str | None]
@@ -384,35 +369,38 @@ class Quota:
         if characters > self.largest:
             raise _exceeded(f"a {kind} may have {self.largest} characters of JSON, and this has {characters}")
 
-    def check_all(self, connection: Connection, owner: str, new: int, characters: int) -> None:
+    def check_all(self, transaction: Transaction, owner: str, new: int, characters: int) -> None:
         """See that there is room for more; where there is none, old versions go first.
 
         Raises:
             ProblemException: quota-exceeded.
         """
-        row = connection.execute(select(tenant).where(tenant.c.name == owner)).first()
-        if row is None:
-            return
-        if row.resources + new > self.resources:
+        has = transaction.counters.of(owner)
+        if has["resources"] + new > self.resources:
             words = f"a tenant may have {self.resources} registered resources, allocations and jobs"
-            raise _exceeded(f"{words}, and has {row.resources}")
-        if row.characters + characters <= self.together:
+            raise _exceeded(f"{words}, and has {has['resources']}")
+        if has["characters"] + characters <= self.together:
             return
+        connection = transaction.connection
         existing = sum(_characters(connection, entry, owner, entry.c.valid_to.is_(None)) for entry in _NOTED)
         if existing + characters > self.together:
             words = f"resources, allocations and jobs of a tenant may have {self.together} characters of JSON together"
             raise _exceeded(f"{words}, these have {existing}, and {characters} would come to them")
-        forget_versions(connection, owner, row.number)
-        forget_versions(connection, owner, row.allocations, allocation)
-        forget_versions(connection, owner, row.jobs, job)
+        forget_versions(transaction, owner, has["number"])
+        forget_versions(transaction, owner, has["allocations"], allocation)
+        forget_versions(transaction, owner, has["jobs"], job)
 
 
-_COUNT = update(tenant).where(tenant.c.name == OWNER).values(_counted())
+def with_parts(whole: Select[Any], parts: Select[Any]) -> CompoundSelect[Any]:
+    """Rows of both in one statement, since each waits for its answer; each has nulls in the columns of the other.
 
-
-def count(connection: Connection, owner: str, resources: int, characters: int) -> None:
-    """Note that a tenant has so many more, resources, allocations and jobs together."""
-    connection.execute(_COUNT, {"owner": owner, "more": resources, "more_characters": characters})
+    Joined, what is large in the whole would come once more with each of its parts.
+    """
+    own, others = whole.selected_columns, parts.selected_columns
+    return union_all(
+        whole.add_columns(*(type_coerce(null(), column.type).label(column.key) for column in others)),
+        parts.with_only_columns(*(type_coerce(null(), column.type).label(column.key) for column in own), *others),
+    )
 
 
 def execute_all(connection: Connection, statements: Sequence[Statement]) -> None:
@@ -430,10 +418,10 @@ def execute_all(connection: Connection, statements: Sequence[Statement]) -> None
             connection.execute(statement, parameters)
 
 
-def forget_versions(connection: Connection, owner: str, number: int, table: Table = resource) -> None:
+def forget_versions(transaction: Transaction, owner: str, number: int, table: Table = resource) -> None:
     """Forget versions in a table whose versions count that were over by a change; listings show later ones only."""
-    over = table.c.valid_to <= number
-    count(connection, owner, 0, -_characters(connection, table, owner, over))
+    connection, over = transaction.connection, table.c.valid_to <= number
+    transaction.counters.add(owner, characters=-_characters(connection, table, owner, over))
     connection.execute(delete(table).where(table.c.tenant == owner, over))
     noted = f"{_NOTED[table]}:{owner}"
     connection.execute(delete(meta).where(meta.c.name == noted))
@@ -515,16 +503,15 @@ class Forget:
             .limit(kind.per_transaction)
         ).all()
         for row in gone:
-            versions.retire(connection, row.tenant, row.id, versions.next_number(connection, row.tenant))
-            if kind.counted:
-                count(connection, row.tenant, -1, 0)
+            number = versions.next_number(transaction, row.tenant, -1 if kind.counted else 0)
+            versions.retire(connection, row.tenant, row.id, number)
             for column in kind.parts:
                 part = column.table
                 assert isinstance(part, Table)
                 connection.execute(delete(part).where(part.c.tenant == row.tenant, column == row.id))
             if kind.forget_part is not None:
                 kind.forget_part(connection, row.tenant, row.id)
-        versions.forget(connection, self.revisions)
+        versions.forget(transaction, self.revisions)
         return Outcome(len(gone) == kind.per_transaction)
 
 
@@ -606,13 +593,12 @@ class PutResource:
         self._check_references(connection)
         text = orjson.dumps(self.body).decode()
         if self.scope.quota is not None:
-            self.scope.quota.check_all(connection, self.scope.tenant, int(existing is None), len(text))
-        number = _next_number(connection, self.scope.tenant)
+            self.scope.quota.check_all(transaction, self.scope.tenant, int(existing is None), len(text))
+        number = _next_number(transaction, self.scope.tenant, int(existing is None), len(text))
         record = ResourceRecord(self.body, Revision(self.scope.epoch, number), instants.now())
         if existing is not None:
             _retire(connection, self.scope, self.kind, self.name, number)
         self._insert(connection, record, text)
-        count(connection, self.scope.tenant, int(existing is None), len(text))
         before = subjects_of(self.kind, self.name, existing.body) if existing else []
         numbers = allocate(connection, self.scope.tenant, subjects_of(self.kind, self.name, self.body))
 
@@ -659,8 +645,7 @@ class DeleteResource:
         if existing is None:
             raise not_found(f"no {self.kind.name} {self.name!r} is registered")
         self._check_unused(connection)
-        _retire(connection, self.scope, self.kind, self.name, _next_number(connection, self.scope.tenant))
-        count(connection, self.scope.tenant, -1, 0)
+        _retire(connection, self.scope, self.kind, self.name, _next_number(transaction, self.scope.tenant, -1, 0))
         if self.kind is NODE:
             connection.execute(
                 delete(watched).where(watched.c.tenant == self.scope.tenant, watched.c.node == self.name)
@@ -712,7 +697,6 @@ _VALID = (*_NAMED, resource.c.valid_to.is_(None))
 _FIND = select(resource.c.body, resource.c.valid_from, resource.c.updated).where(*_VALID)
 _EXISTS = select(resource.c.id).where(*_VALID)
 _INSERT = insert(resource)
-_NEXT = update(tenant).where(tenant.c.name == OWNER).values(number=tenant.c.number + 1).returning(tenant.c.number)
 _RETIRE = update(resource).where(*_VALID).values(valid_to=bindparam("over"))
 _DROP_REFERENCES = delete(reference).where(
     reference.c.tenant == OWNER, reference.c.kind == bindparam("of_kind"), reference.c.id == NAME
@@ -727,12 +711,9 @@ def _exists(connection: Connection, owner: str, kind: str, name: str) -> bool:
     return connection.execute(_EXISTS, _named(owner, kind, name)).first() is not None
 
 
-def _next_number(connection: Connection, owner: str) -> int:
-    changed = connection.execute(_NEXT, {"owner": owner}).scalar()
-    if changed is None:
-        connection.execute(insert(tenant).values(name=owner, number=1))
-        return 1
-    return int(changed)
+def _next_number(transaction: Transaction, owner: str, new: int, characters: int) -> int:
+    """Number of the change that is being made, by which a tenant has so many more resources and characters."""
+    return transaction.counters.add(owner, number=1, resources=new, characters=characters)["number"]
 
 
 def _retire(connection: Connection, scope: Scope, kind: Kind, name: str, number: int) -> None:

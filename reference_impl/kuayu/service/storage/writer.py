@@ -9,7 +9,9 @@
    commit was carried out is not known when the connection is lost meanwhile; the number of the newest commit tells it
    as soon as there is another connection. The same number tells whether the database is still the one that was
    written to last.
-2. Answers under idempotency keys, kept in the same transaction as what they answer for.
+2. Counters of tenants: how many changes each has made, and what counts against its quota. A group holds hundreds of
+   versions of one tenant; where each updated the same row, it would look through all updates before it.
+3. Answers under idempotency keys, kept in the same transaction as what they answer for.
 """
 
 import asyncio
@@ -17,19 +19,19 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, insert, select, update
 from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 
 from kuayu.service.problems import ProblemException
 from kuayu.service.storage import blocks
 from kuayu.service.storage.blocks import Arrival
 from kuayu.service.storage.database import DoubtError, OpeningMark, Presence, is_absence, unavailable
-from kuayu.service.storage.tables import answer, meta
+from kuayu.service.storage.tables import answer, meta, tenant
 
 logger = logging.getLogger(__name__)
 
@@ -46,22 +48,77 @@ LARGEST_GROUP = 4 * ENOUGH
 """Samples after which a group is full: what is urgent waits for the commit of one group at most."""
 
 
+_COUNTERS = tuple(column.name for column in tenant.c if not column.primary_key)
+_READ_COUNTERS = select(tenant).where(tenant.c.name == bindparam("owner"))
+_WRITE_COUNTERS = update(tenant).where(tenant.c.name == bindparam("owner"))
+_INSERT_COUNTERS = insert(tenant)
+
+
+class TenantCounters:
+    """Counters of tenants in a transaction: each is read once, and written at the end.
+
+    Args:
+        connection: In the transaction. Nobody else writes the table of tenants.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._counts: dict[str, dict[str, int]] = {}
+        self._stored: set[str] = set()
+        self._changed: set[str] = set()
+
+    def of(self, owner: str) -> Mapping[str, int]:
+        """Counters of a tenant, by column, with all that was added in this transaction."""
+        counts = self._counts.get(owner)
+        if counts is None:
+            row = self._connection.execute(_READ_COUNTERS, {"owner": owner}).mappings().first()
+            if row is not None:
+                self._stored.add(owner)
+            counts = self._counts[owner] = {name: 0 if row is None else row[name] for name in _COUNTERS}
+        return counts
+
+    def add(self, owner: str, **more: int) -> Mapping[str, int]:
+        """Add to counters of a tenant, by column; what they come to."""
+        self.of(owner)
+        counts = self._counts[owner]
+        for name, amount in more.items():
+            counts[name] += amount
+        self._changed.add(owner)
+        return counts
+
+    def owners(self) -> list[str]:
+        """All tenants that have any."""
+        return sorted({*self._connection.execute(select(tenant.c.name)).scalars(), *self._counts})
+
+    def write(self) -> None:
+        """Write those that have changed."""
+        for owner in sorted(self._changed):
+            if owner in self._stored:
+                self._connection.execute(_WRITE_COUNTERS, {"owner": owner, **self._counts[owner]})
+            else:
+                self._connection.execute(_INSERT_COUNTERS, {"name": owner, **self._counts[owner]})
+        self._stored |= self._changed
+        self._changed.clear()
+
+
 class Transaction:
     """What a command works with.
 
     Attributes:
         sequence: Number of the commit that this transaction will be.
+        counters: Of tenants.
     """
 
     def __init__(self, connection: Connection, sequence: int) -> None:
         self.sequence = sequence
+        self.counters = TenantCounters(connection)
         self._connection = connection
         self._arrivals: list[Arrival] = []
 
     @property
     def connection(self) -> Connection:
         """Inside the transaction; whoever asks for it sees all that was put before."""
-        self.finish()
+        self._write_arrivals()
         return self._connection
 
     def put(self, arrival: Arrival) -> None:
@@ -69,7 +126,11 @@ class Transaction:
         self._arrivals.append(arrival)
 
     def finish(self) -> None:
-        """Write what was put."""
+        """Write what was put and what was counted; the last before the commit."""
+        self._write_arrivals()
+        self.counters.write()
+
+    def _write_arrivals(self) -> None:
         arrivals, self._arrivals = self._arrivals, []
         if arrivals:
             blocks.write_all(self._connection, arrivals, self.sequence)
