@@ -1,6 +1,7 @@
 """The same service on PostgreSQL."""
 
 import time
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from service.arrivals import INSTANTS, SUBJECTS, Commits, Held, commits, model, 
 from service.arrivals import newest as newest_of
 from service.conftest import StartService, instant
 from service.postgres_server import running
-from sqlalchemy import create_engine, delete, insert, select, text
+from sqlalchemy import Engine, create_engine, delete, insert, select, text
 
 from kuayu.service.job_store import JOBS
 from kuayu.service.storage import blocks, postgresql, queries
@@ -152,22 +153,72 @@ def test_the_tables_are_there_once_and_bear_the_version(start_service: StartServ
     engine.dispose()
 
 
-def test_a_job_is_found_by_its_name_soon_after_many_have_come(start_service: StartService, postgres: str) -> None:
-    """Without statistics PostgreSQL would seek it among all of the tenant's that stand, until autovacuum comes by."""
+@pytest.fixture
+def grown(postgres: str) -> Iterator[Engine]:
+    """A database of its own."""
+    name = f"grown_{uuid.uuid4().hex}"
     engine = create_engine(postgres, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text("CREATE DATABASE grown"))
+        connection.execute(text(f"CREATE DATABASE {name}"))
     engine.dispose()
-    url = postgres.replace("/postgres?", "/grown?")
-    service = start_service(database=url)
+    engine = create_engine(postgres.replace("/postgres?", f"/{name}?"), isolation_level="AUTOCOMMIT")
+    yield engine
+    engine.dispose()
+
+
+def row() -> dict[str, str]:
+    """A subject that was never seen."""
+    return {"tenant": "", "kind": "node", "id": uuid.uuid4().hex, "device": ""}
+
+
+def test_statistics_are_gathered_of_tables_of_which_half_is_new(grown: Engine) -> None:
+    open_database(grown.url.render_as_string(hide_password=False), Durability.process).close()
+    few = postgresql.FEW_ROWS
+    with grown.connect() as connection:
+        connection.exec_driver_sql("ALTER TABLE subject SET (autovacuum_enabled = false)")
+
+        def gathered_after(rows: int, *statements: str) -> list[str]:
+            if rows:
+                connection.execute(insert(subject), [row() for _ in range(rows)])
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+            connection.exec_driver_sql("SELECT pg_stat_force_next_flush()")
+            return postgresql.gather_statistics(grown)
+
+        assert gathered_after(few) == []
+        assert gathered_after(few) == ["subject"]
+        assert gathered_after(few // 10) == []
+        assert gathered_after(3 * few) == ["subject"]
+        assert gathered_after(0, *["UPDATE meta SET value = value"] * 2 * few) == []  # it has hardly any rows
+        # Somebody works on it: nobody waits for that.
+        with grown.connect() as other, other.execution_options(isolation_level="READ COMMITTED").begin():
+            other.exec_driver_sql("LOCK TABLE subject IN SHARE UPDATE EXCLUSIVE MODE")
+            began = time.monotonic()
+            assert gathered_after(8 * few) == ["subject"]
+            assert time.monotonic() - began < 5.0
+        assert gathered_after(0) == ["subject"]  # which was passed over
+        guest = f"guest_{uuid.uuid4().hex}"
+        connection.execute(insert(subject), [row() for _ in range(20 * few)])
+        connection.exec_driver_sql(f"CREATE ROLE {guest}")
+        connection.exec_driver_sql("SELECT pg_stat_force_next_flush()")
+    as_guest = create_engine(grown.url, connect_args={"options": f"-c role={guest}"})
+    assert postgresql.gather_statistics(as_guest) == []  # whose tables they are not: PostgreSQL would refuse
+    as_guest.dispose()
+    assert postgresql.gather_statistics(grown) == ["subject"]
+
+
+def test_a_job_is_found_by_its_name_soon_after_many_have_come(start_service: StartService, grown: Engine) -> None:
+    """Without statistics PostgreSQL would seek it among all of the tenant's that stand, until autovacuum comes by."""
+    service = start_service(database=grown.url.render_as_string(hide_password=False))
+    with grown.connect() as connection:
+        connection.exec_driver_sql("ALTER TABLE job SET (autovacuum_enabled = false)")
     for number in range(4 * postgresql.FEW_ROWS):
         job = {"id": f"job-{number}", "workload": {"command": ["true"]}, "devices": {"minimum": 1, "maximum": 1}}
         service.client.put(f"/v1/jobs/{job['id']}", json=job).raise_for_status()
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
     gathered = text("SELECT last_analyze IS NOT NULL FROM pg_stat_user_tables WHERE relname = 'job'")
     found = select(job_table).where(JOBS.current("default", "job-7"))
-    plan = "EXPLAIN " + str(found.compile(engine, compile_kwargs={"literal_binds": True})).replace("%", "%%")
-    with engine.connect() as connection:
+    plan = "EXPLAIN " + str(found.compile(grown, compile_kwargs={"literal_binds": True})).replace("%", "%%")
+    with grown.connect() as connection:
         deadline = time.monotonic() + 30.0
         while not connection.execute(gathered).scalar():
             assert time.monotonic() < deadline
@@ -175,5 +226,4 @@ def test_a_job_is_found_by_its_name_soon_after_many_have_come(start_service: Sta
         steps = " ".join(connection.exec_driver_sql(plan).scalars())
         assert "Index Scan using job_pkey" in steps, steps
         connection.execute(text("SELECT pg_stat_force_next_flush()"))
-    assert "job" not in postgresql.gather_statistics(engine)  # it has not grown since
-    engine.dispose()
+    assert "job" not in postgresql.gather_statistics(grown)  # it has not grown since

@@ -190,18 +190,25 @@ def test_what_a_group_counts_is_written_once(database: Database, fails: bool) ->
     assert (row.jobs, row.characters, row.number) == (len(numbers), 10 * len(numbers), 0)
 
 
+@dataclass(frozen=True)
 class Refused:
-    """A command that is refused, whatever it is about."""
+    """A command that is refused, perhaps because of something else."""
 
-    weight = 1
+    caused: bool
+    weight: int = 1
 
     def apply(self, transaction: Transaction) -> Outcome[int]:
         """Refuse it."""
         del transaction
+        try:
+            {"known": 1}["key" if self.caused else "known"]
+        except KeyError as error:
+            raise ProblemException("idempotency-mismatch", "the key came with another body before") from error
         raise ProblemException("idempotency-mismatch", "the key came with another body before")
 
 
-def test_a_command_that_is_refused_is_let_go(database: Database) -> None:
+@pytest.mark.parametrize("caused", [False, True])
+def test_a_command_that_is_refused_is_let_go(database: Database, caused: bool) -> None:
     """Not only when garbage is next collected, which is rare in a service that uses little."""
 
     async def ask(writer: Writer, command: Refused) -> None:
@@ -209,7 +216,7 @@ def test_a_command_that_is_refused_is_let_go(database: Database) -> None:
             await writer.write(command)
         await writer.write(Note("next"))  # of the group before, the writer has let go
 
-    writer, command = Writer(database.write, 100, Metrics()), Refused()
+    writer, command = Writer(database.write, 100, Metrics()), Refused(caused)
     writer.start()
     gc.collect()
     gc.disable()

@@ -118,14 +118,18 @@ class TakeActionResult:
     def apply(self, transaction: Transaction) -> Outcome[ActionOwner]:
         """Take the answer; one that was given before changes nothing."""
         connection, action = transaction.connection, self.result.action
-        request = faults.find_response(connection, self.tenant, action)
-        if request is not None:
-            return TakeResponseResult(self.tenant, self.epoch, request, self.result).apply(transaction)
+        of_allocation = TakeResult(self.tenant, self.result, self.now, self.follower, offset=self.offset)
+        allocation = allocations.of_action(connection, self.tenant, action)  # most answers are about one
+        if allocation is not None:
+            return of_allocation.take(transaction, allocation)
         order = jobs.find_order(connection, self.tenant, action)
         if order is not None:
             command = TakeRunAnswer(self.tenant, order, self.result, self.now, self.follower, offset=self.offset)
             return command.apply(transaction)
-        return TakeResult(self.tenant, self.result, self.now, self.follower, offset=self.offset).apply(transaction)
+        request = faults.find_response(connection, self.tenant, action)
+        if request is not None:
+            return TakeResponseResult(self.tenant, self.epoch, request, self.result).apply(transaction)
+        return of_allocation.apply(transaction)  # which says that there is none
 
 
 class ActionDispatcher:

@@ -158,6 +158,10 @@ class TakeResult:
         existing = allocation_store.of_action(transaction.connection, self.tenant, self.result.action)
         if existing is None:
             raise unknown_reference("/action", f"there is no action {self.result.action!r}")
+        return self.take(transaction, existing)
+
+    def take(self, transaction: Transaction, existing: AllocationRecord) -> Outcome[AllocationRecord]:
+        """The same, of an action of this allocation."""
         try:
             after = allocation_rules.take_result(existing.standing, self.result, self.now)
         except allocation_rules.NotAskedError as error:

@@ -491,7 +491,7 @@ def _keep_decisions(transaction: Transaction, owner: str, decisions: "Sequence[d
         for name in connection.execute(_KNOWN, named).scalars()
     ]
     if rows:
-        resources.execute_all(connection, [(_DROP_DECISIONS, named), *((_INSERT_DECISIONS, row) for row in rows)])
+        resources.execute_all(connection, [(_DROP_DECISIONS, named), (_INSERT_DECISIONS, rows)])
 
 
 def _check_same(existing: Mapping[str, Any], sent: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@
    for longer than twice :data:`SILENT_SECONDS` and a period: many clients give up after five seconds (httpx does
    unless told otherwise), and who gives up does not read what is the matter.
 3. Forgetting what need not be kept any longer, in pieces that hold up the writer for a few tens of milliseconds.
-4. Statistics by which PostgreSQL plans, gathered as soon as a table has doubled.
+4. Statistics by which PostgreSQL plans, gathered as soon as half of a table is new.
 """
 
 import asyncio

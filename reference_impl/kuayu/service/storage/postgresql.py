@@ -180,28 +180,28 @@ FEW_ROWS = 100
 """Rows up to which a table need not be looked at: it is as soon read as a whole."""
 
 _GROWN = text(
-    "SELECT relid::regclass::text FROM pg_stat_user_tables"
-    " WHERE schemaname = current_schema() AND relname IN :tables"
-    " AND n_mod_since_analyze > :few AND n_mod_since_analyze >= n_live_tup ORDER BY 1"
+    "SELECT relid::regclass::text FROM pg_stat_user_tables AS counted JOIN pg_class ON pg_class.oid = relid"
+    " WHERE counted.relname IN :tables AND pg_table_is_visible(relid) AND pg_has_role(relowner, 'USAGE')"
+    " AND n_live_tup > :few AND 2 * n_mod_since_analyze >= n_live_tup ORDER BY 1"
 ).bindparams(bindparam("tables", sorted(metadata.tables), expanding=True), few=FEW_ROWS)
 
 
 def gather_statistics(engine: Engine) -> list[str]:
-    """Have the statistics gathered of tables that have doubled, or changed as much; which those are.
+    """Have the statistics gathered of tables of which half is new since they were last; which those are.
 
     PostgreSQL looks by itself once a minute (autovacuum_naptime). A table that grew from nothing meanwhile is taken for
     one that holds next to nothing, for which one index is as good as the other: a job would be sought by its name among
-    all that wait.
+    all that wait. Tables of another role are left to it, and those that somebody is at work on.
 
-    Sources: PostgreSQL's manual, *Routine Vacuuming* (24.1.3), and *pg_stat_all_tables*.
+    Sources: PostgreSQL's manual, *Routine Vacuuming* (24.1.3), *ANALYZE*, and *pg_stat_all_tables*.
 
     Raises:
-        SQLAlchemyError: PostgreSQL does not answer, or refuses.
+        SQLAlchemyError: PostgreSQL does not answer.
     """
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         grown = list(connection.execute(_GROWN).scalars())
         for table in grown:
-            connection.exec_driver_sql(f"ANALYZE {table}")
+            connection.exec_driver_sql(f"ANALYZE (SKIP_LOCKED) {table}")
         return grown
 
 

@@ -166,8 +166,8 @@ KINDS = {kind.name: kind for kind in (DOMAIN, NODE, LINK, SCRAPE_TARGET, COMPUTE
 
 RecordT = TypeVar("RecordT")
 
-Statement = tuple[Executable, Mapping[str, Any]]
-"""Something to be carried out in the database, with its parameters."""
+Statement = tuple[Executable, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+"""Something to be carried out in the database, with its parameters; with several of them, once with each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,10 @@ class TenantCounters:
 
     def owners(self) -> list[str]:
         """All tenants that have any."""
-        return sorted({*self._connection.execute(select(tenant.c.name)).scalars(), *self._counts})
+        for row in self._connection.execute(select(tenant)).mappings():
+            self._stored.add(row["name"])
+            self._counts.setdefault(row["name"], {name: row[name] for name in _COUNTERS})
+        return sorted(self._counts)
 
     def write(self) -> None:
         """Write those that have changed."""
@@ -340,7 +343,7 @@ class Writer:
                 try:
                     outcomes.append(waiting.command.apply(transaction))
                 except ProblemException as problem:
-                    outcomes.append(problem.with_traceback(None))  # it would hold this frame, with all of the group
+                    outcomes.append(_without_frames(problem))
             transaction.finish()
             self._in_doubt = (sequence, outcomes)
             begun.commit()
@@ -384,6 +387,15 @@ class Writer:
             raise DoubtError(cause, lost=newest < known)
         self._sequence = newest
         return newest
+
+
+def _without_frames(problem: ProblemException) -> ProblemException:
+    """A problem that is an answer: frames of its traceback, or of its cause's, would hold all of the group by it."""
+    error: BaseException | None = problem
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+    return problem
 
 
 def _tell(future: Future[Any], outcome: Outcome[Any] | Exception) -> None:
