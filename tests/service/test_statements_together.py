@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from kuayu.service.storage.database import Database, is_absence, open_database
-from kuayu.service.storage.resources import Statement, execute_all
+from kuayu.service.storage.resources import Statement, execute_all, with_parts
 from kuayu.service.storage.tables import meta
 from kuayu_schemas.models import Durability
 
@@ -49,6 +49,23 @@ def test_each_sees_what_those_before_it_did(database: Database) -> None:
         assert value(connection, "a") == "2"
     with database.write.connect() as connection:
         assert value(connection, "b") == "3"
+
+
+def test_a_thing_and_its_parts_are_read_by_one_statement(database: Database) -> None:
+    """The thing comes once, however many parts it has, and each column as of the type that it has by itself."""
+    with database.write.begin() as connection:
+        execute_all(connection, [note("a", "1"), note("b", "2")])
+        whole = select(meta.c.name, meta.c.value).where(meta.c.name == "a")
+        others = select(meta.c.name.label("part"), (meta.c.name == "b").label("over")).where(
+            meta.c.name.in_(["a", "b"])
+        )
+        rows = connection.execute(with_parts(whole, others)).all()
+        assert sorted(map(tuple, rows), key=str) == [
+            ("a", "1", None, None),
+            (None, None, "a", False),
+            (None, None, "b", True),
+        ]
+        assert [type(row.over) for row in rows if row.part is not None] == [bool, bool]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -1,4 +1,8 @@
-"""Sessions with a PostgreSQL: how one is opened, whose it is, and what answers there.
+"""What a PostgreSQL needs and a SQLite file does not: sessions, statements sent together, and statistics.
+
+1. Sessions: how one is opened, whose it is, and what answers there.
+2. Statements whose results nobody needs are sent before the first has been answered.
+3. Statistics by which it plans are gathered as soon as half of a table is new.
 
 Imported where a database is a PostgreSQL, and not before: who serves from a SQLite file does not load a driver.
 """
