@@ -21,7 +21,8 @@ The machine's load beside it is written down. What is compiled has been loaded b
 
 5. ``peers``: simulators of others in the same run, each by its own program with its own jobs, where clones of them are
    given (``--gavel``, ``--sia``) and a Python that has what they need (``--peer-python``; theirs are cvxpy with ECOS,
-   CBC and GLPK, matrix-completion, scikit-learn, grpcio-tools for Gavel's stubs, pymoo below 0.5). Processor time of
+   CBC and GLPK, matrix-completion, scikit-learn, grpcio-tools for Gavel's stubs, pandas below 2, pymoo below 0.5 and
+   rich for Sia's). Processor time of
    their processes is counted, start and imports with it. They decide every round by a linear programme where their
    policy is one, which is their point; Gavel's FIFO does not.
 
@@ -251,7 +252,7 @@ class Peers:
                     program += ["--project_throughput", "--share_max_replicas"]
                 with TemporaryDirectory() as output:
                     name = f"Sia's simulator, its first Philly workload of {jobs} jobs, policy {policy}"
-                    yield self._figure(name, folder, [*program, f"--output={output}"], jobs)
+                    yield self._figure(name, folder, [*program, f"--output={output}/log"], jobs)
 
     def _figure(self, name: str, folder: Path, program: Sequence[str], jobs: int) -> Figure:
         """What a program of theirs took.

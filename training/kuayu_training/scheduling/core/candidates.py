@@ -51,6 +51,7 @@ def rows_of(w, r, job, delay):
         r.row_period,
     )
     used, measured, serial, profile, checkpoint = r.used[job], r.measured[job], j.serial, j.profile, j.checkpoint
+    sizes_seen, slower_seen, seen = r.scratch[5], r.levels[3], 0
     for pool in range(devices.size):
         total, site = devices[pool], sites[pool]
         able[pool] = 0
@@ -99,7 +100,15 @@ def rows_of(w, r, job, delay):
             if measured:
                 slower = longer_of(used, float(requested), min(float(size), float(most)), serial)
             else:
-                slower = longer_unknown(chances, profile, requested, most, serial, size)
+                # pools of many sizes come to few sizes of the job
+                spot = 0
+                while spot < seen and sizes_seen[spot] != size:
+                    spot += 1
+                if spot == seen:
+                    sizes_seen[spot] = size
+                    slower_seen[spot] = longer_unknown(chances, profile, requested, most, serial, size)
+                    seen += 1
+                slower = slower_seen[spot]
             rate = used * requested * index / slower
             rate *= pace[site]
             rows[n, BEGINS] = begins + restart(checkpoint, float(size)) if saved != NONE else begins

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.core import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from kuayu.scheduling import candidates, preemption, scheduler
@@ -348,26 +346,6 @@ class Tables(NamedTuple):
     curve: Floats
     scratch: Numbers
     levels: Floats
-
-
-@structref.register
-class TablesType(types.StructRef):
-    """Type of a handle of tables."""
-
-
-class TablesHandle(structref.StructRefProxy):
-    """A handle of tables."""
-
-
-structref.define_boxing(TablesType, TablesHandle)
-structref.define_constructor(TablesHandle, TablesType, list(Tables._fields))
-structref.define_attributes(TablesType)
-
-
-@njit(cache=True)
-def tables_handle(tables: Tables) -> Any:
-    """A handle of tables."""
-    return TablesHandle(*tables)
 
 
 def penalties(sites: int) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 
 from kuayu.scheduling.policy_network import SEEN
 from kuayu_conformance.testbed.scheduling.core.baselines import Holder
+from kuayu_conformance.testbed.scheduling.core.handles import Handle
 from kuayu_conformance.testbed.scheduling.core.jobs import SHORT
 from kuayu_conformance.testbed.scheduling.core.layout import CLAIM, SPLITS
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
@@ -23,7 +24,6 @@ from kuayu_training.scheduling.core.layout import (
     Floats,
     Tables,
     penalties,
-    tables_handle,
 )
 from kuayu_training.scheduling.core.observation import COLUMNS
 from kuayu_training.scheduling.observation import MAX_CANDIDATES
@@ -108,7 +108,7 @@ class CompiledRule:
         self._grow(world)
 
     def _changed(self, tables: Tables) -> None:
-        self.tables, self.handle = tables, tables_handle(tables)
+        self.tables, self.handle = tables, Handle(tables)
 
     def _grow(self, world: Holder) -> None:
         """Enlarge what is made for so many running jobs, if it is too short."""

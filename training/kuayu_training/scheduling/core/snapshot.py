@@ -1,8 +1,7 @@
 """What an epoch is decided on: ``kuayu.bench.snapshots`` and ``kuayu.scheduling.state`` over the compiled world.
 
 Found once at the beginning of an epoch: what is reported and reached, what jobs have before them, who runs, and how
-fast jobs are in practice. Staging is found for each data set when it is first asked for. Arrays of a handle are counted
-each time that they are asked for, so that loops ask beforehand.
+fast jobs are in practice. Staging is found for each data set when it is first asked for.
 """
 
 from math import frexp, isfinite, isnan, ldexp, nan

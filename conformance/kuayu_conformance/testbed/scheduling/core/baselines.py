@@ -58,6 +58,7 @@ from kuayu_conformance.testbed.scheduling.core.candidates import (
     usable,
     work_left,
 )
+from kuayu_conformance.testbed.scheduling.core.handles import Handle
 from kuayu_conformance.testbed.scheduling.core.jobs import held_copy, lasts, terms
 from kuayu_conformance.testbed.scheduling.core.layout import (
     CANDIDATE,
@@ -67,7 +68,6 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     Numbers,
     State,
     Workspace,
-    workspace_handle,
 )
 from kuayu_conformance.testbed.scheduling.core.network import factor_seconds, share
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology
@@ -103,7 +103,6 @@ def decide_at_home(w: State, d: Workspace, backfill):
     """B0, or B1 with backfill: start who is first in its domain, until one does not fit; False if space is short."""
     now = w.clock[0].now
     prepare(w, d)
-    # arrays of a handle are counted each time that they are asked for, so that loops over jobs ask beforehand
     records, pools, rates, pending = w.jobs, w.pools, w.rates, w.pending
     candidate_begin, queue_sites, line, last, after, flags, free = (
         d.candidate_begin,
@@ -663,7 +662,7 @@ def decide(w: State, d: Workspace, rules):
 @njit(cache=True)
 def obey(w: State, d: Workspace):
     """Carry out the orders of a decision, as ``engine.world.Dispatch``."""
-    c = d.counts[0]
+    c, started = d.counts[0], 0
     c.decisions += 1
     for number in range(c.orders):
         job, candidate = d.orders[0, number], d.orders[1, number]
@@ -681,8 +680,10 @@ def obey(w: State, d: Workspace):
             continue
         pools, devices = d.member_pools[row.begin :], d.member_devices[row.begin :]
         seconds, rate = expected(w, job, pools, devices, row.count, row.split, row.period, row.penalty)
-        jobs.unqueue(w, job)
         jobs.begin(w, job, pools, devices, row.count, row.split, row.period, row.penalty, seconds, rate)
+        d.orders[0, started] = job
+        started += 1
+    jobs.unqueue_all(w, d.orders[0], started)
     jobs.set_speeds(w)
 
 
@@ -692,7 +693,17 @@ def has_space(w: State, d: Workspace):
     c = w.clock[0]
     free = w.runs.size - c.runs
     least = min(c.pending, total_free(w))
-    return free > least and d.ends.shape[1] > c.runs + c.pending + 1 and c.events + 8 * (c.pending + 8) < w.events.size
+    return free > least and width(w) <= d.ends.shape[1] and c.events + 8 * (c.pending + 8) < w.events.size
+
+
+@njit(cache=True)
+def width(w: State):
+    """How many jobs may hold devices of a pool once a decision is carried out: as many as it is said to have."""
+    most = 0
+    for pool in range(w.pools.size):
+        p = w.pools[pool]
+        most = max(most, int(p.devices * max(w.sites[p.site].claim, 1.0)))
+    return most + 2
 
 
 @njit(cache=True)
@@ -791,11 +802,11 @@ class CompiledBaseline:
                 self._plan(world)
             else:
                 world.grow()
-                self._grow(world.state)
+                self._grow(world)
         return int(counts["decisions"][0]), int(counts["refusals"][0])
 
     def _changed(self, workspace: Workspace) -> None:
-        self._workspace, self._handle = workspace, workspace_handle(workspace)
+        self._workspace, self._handle = workspace, Handle(workspace)
 
     def _plan(self, world: Holder) -> None:
         """Where those that wait should start (B4)."""
@@ -822,15 +833,14 @@ class CompiledBaseline:
         pools, values = plan(active, d.free, self._policy.favour)
         d.planned[jobs[:waiting]], d.value[jobs[:waiting]] = pools, values
 
-    def _grow(self, state: State) -> None:
+    def _grow(self, world: Holder) -> None:
         """Enlarge what may have been too short."""
-        d = self._workspace
+        d, state = self._workspace, world.state
         assert d is not None
         pools, sites = len(state.pools), len(state.sites)
-        width = int(state.clock["runs"][0] + state.clock["pending"][0]) + 64
         longer: dict[str, Any] = {}
-        if d.ends.shape[1] < width:
-            longer |= {"ends": np.zeros((pools, 2 * width)), "freed": np.zeros((pools, 2 * width), dtype=np.int64)}
+        if d.ends.shape[1] < (most := width(world.handle)):
+            longer |= {"ends": np.zeros((pools, most)), "freed": np.zeros((pools, most), dtype=np.int64)}
         if int(d.counts["candidates"][0]) + 2 * pools + 2 > len(d.candidates):
             longer["candidates"] = np.concatenate([d.candidates, np.zeros_like(d.candidates)])
         if int(d.counts["members"][0]) + (2 * pools + 2) * (sites + 1) > len(d.member_pools):
@@ -881,8 +891,8 @@ def _workspace(world: Holder, policy: Policy) -> Workspace:
         refused=numbers(jobs),
         free=numbers(pools),
         known=numbers(pools),
-        ends=np.zeros((pools, 256)),
-        freed=numbers(pools, 256),
+        ends=np.zeros((pools, width(world.handle))),
+        freed=numbers(pools, width(world.handle)),
         reserved=numbers(pools),
         starts=np.zeros((pools, sites + 2)),
         extras=numbers(pools, sites + 2),

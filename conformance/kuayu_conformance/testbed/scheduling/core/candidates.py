@@ -23,6 +23,7 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     SAVING,
     State,
     Workspace,
+    sort_by,
 )
 from kuayu_conformance.testbed.scheduling.core.network import share, update_next_flow_rates
 
@@ -334,8 +335,7 @@ def releases(w: State, d: Workspace, pool):
         ends[n], freed[n] = begins + (0.0 if j.phase == SAVING else seconds), h.devices
         n += 1
         holder = h.after
-    by_end = np.argsort(ends[:n])
-    ends[:n], freed[:n] = ends[:n][by_end], freed[:n][by_end]
+    sort_by(ends, freed, n)
     d.known[pool] = n
 
 

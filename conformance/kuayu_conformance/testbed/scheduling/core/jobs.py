@@ -38,6 +38,7 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     UNCLAIM,
     State,
     append,
+    sort_by,
     unlink,
 )
 from kuayu_conformance.testbed.scheduling.core.network import (
@@ -192,9 +193,13 @@ def take(w: State, run, pool, devices):
         return
     c = w.clock[0]
     holder = c.free_holder
-    assert holder != NONE
+    if holder == NONE:
+        holder = c.used_holders
+        c.used_holders += 1
+        assert holder < w.holders.size
+    else:
+        c.free_holder = w.holders[holder].after
     h = w.holders[holder]
-    c.free_holder = h.after
     h.job, h.devices = w.runs[run].job, devices
     append(w.holders, p, holder)
     w.run_holders[run, pool] = holder
@@ -254,9 +259,13 @@ def wait_for(w: State, job, flow):
     """A job waits for a transfer."""
     c = w.clock[0]
     wait = c.free_wait
-    assert wait != NONE
+    if wait == NONE:
+        wait = c.used_waits
+        c.used_waits += 1
+        assert wait < w.waits.size
+    else:
+        c.free_wait = w.waits[wait].after
     entry, f, j = w.waits[wait], w.flows[flow], w.jobs[job]
-    c.free_wait = entry.after
     entry.job, entry.flow = job, flow
     append(w.waits, f, wait)
     entry.previous, entry.next = NONE, j.waits
@@ -431,17 +440,27 @@ def leave(w: State, run):
 
 
 @njit(cache=True)
+def place_in_queue(w: State, job):
+    """Place of a job among those that are pending, or where it belongs."""
+    low, high, priority, pending, records = 0, w.clock[0].pending, w.jobs[job].priority, w.pending, w.jobs
+    while low < high:
+        middle = (low + high) // 2
+        other = pending[middle]
+        if records[other].priority > priority or (records[other].priority == priority and other < job):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
 def queue_up(w: State, job):
     """A job is pending: by priority, then by number; one that was before takes its old place."""
-    c = w.clock[0]
-    place, priority = c.pending, w.jobs[job].priority
-    while place > 0:
-        other = w.pending[place - 1]
-        if w.jobs[other].priority > priority or (w.jobs[other].priority == priority and other < job):
-            break
-        w.pending[place] = other
-        place -= 1
-    w.pending[place] = job
+    c, pending = w.clock[0], w.pending
+    place = place_in_queue(w, job)
+    for spot in range(c.pending, place, -1):
+        pending[spot] = pending[spot - 1]
+    pending[place] = job
     c.pending += 1
     c.queue_changes += 1
     w.jobs[job].phase = PENDING
@@ -450,14 +469,29 @@ def queue_up(w: State, job):
 @njit(cache=True)
 def unqueue(w: State, job):
     """A job is pending no longer."""
-    c = w.clock[0]
-    place = 0
-    while w.pending[place] != job:
-        place += 1
-    for spot in range(place, c.pending - 1):
-        w.pending[spot] = w.pending[spot + 1]
+    c, pending = w.clock[0], w.pending
+    for spot in range(place_in_queue(w, job), c.pending - 1):
+        pending[spot] = pending[spot + 1]
     c.pending -= 1
     c.queue_changes += 1
+
+
+@njit(cache=True)
+def unqueue_all(w: State, started, count):
+    """So many jobs are pending no longer; the queue moves up once."""
+    if count == 0:
+        return
+    c, pending, places, others = w.clock[0], w.pending, w.scratch[0], w.scratch[1]
+    for number in range(count):
+        places[number] = others[number] = place_in_queue(w, started[number])
+    sort_by(places, others, count)
+    n = places[0]
+    for number in range(count):
+        for spot in range(places[number] + 1, places[number + 1] if number + 1 < count else c.pending):
+            pending[n] = pending[spot]
+            n += 1
+    c.pending = n
+    c.queue_changes += count
 
 
 @njit(cache=True)
@@ -596,9 +630,13 @@ def begin(w: State, job, pools, devices, count, split, period, penalty, seconds,
     """
     c = w.clock[0]
     run = c.free_run
-    assert run != NONE
+    if run == NONE:
+        run = c.used_runs
+        c.used_runs += 1
+        assert run < w.runs.size
+    else:
+        c.free_run = w.runs[run].after
     r = w.runs[run]
-    c.free_run = r.after
     r.job, r.count, r.split, r.period, r.penalty = job, count, split, period, penalty
     append(w.runs, c, run)
     c.runs += 1

@@ -6,10 +6,9 @@
 3. **Space.** What there may be more of than expected (runs, flows, events, …) lies in arrays that are doubled in time:
    compiled functions never allocate (:func:`.world.run_arrays`).
 4. **Lists.** They lie within arrays, linked by number in both directions: an owner has ``first`` and ``last``, a node
-   the others.
-5. **Handles.** Compiled functions are called with them, so that a call takes a microsecond and not fifty. A handle
-   holds the arrays of a tuple by their names; compiled code reads ``handle.jobs`` where Python has ``state.jobs``, over
-   the same memory.
+   the others. A node is taken from those that were given back, else from behind those that were ever used: memory that
+   nobody needs is never written to.
+5. **Handles.** Compiled functions are called with handles of these tuples (:mod:`.handles`).
 
 SI units, as in the engine: seconds, bits a second, bytes; work in device seconds of the reference device.
 """
@@ -18,8 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.core import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.values import Split
@@ -244,11 +241,16 @@ CLOCK = np.dtype(
         ("first", "i8"),  # jobs with devices, in the order in which they were given them
         ("last", "i8"),
         ("runs", "i8"),
-        ("free_run", "i8"),
+        ("free_run", "i8"),  # the first of what was given back, and how many of an array were ever used
         ("free_holder", "i8"),
         ("free_flow", "i8"),
         ("free_bundle", "i8"),
         ("free_wait", "i8"),
+        ("used_runs", "i8"),
+        ("used_holders", "i8"),
+        ("used_flows", "i8"),
+        ("used_bundles", "i8"),
+        ("used_waits", "i8"),
         ("periods", "i8"),
         ("faults", "i8"),
         ("variation_until", "f8"),
@@ -448,6 +450,25 @@ class Workspace(NamedTuple):
     sources: Numbers
 
 
+FEW = 48
+"""So many are sorted soonest by putting each in its place."""
+
+
+@njit(cache=True)
+def sort_by(keys, values, count):
+    """Put the first so many keys in ascending order, and values with them."""
+    if count > FEW:
+        order = np.argsort(keys[:count])
+        keys[:count], values[:count] = keys[:count][order], values[:count][order]
+        return
+    for place in range(1, count):
+        key, value, spot = keys[place], values[place], place
+        while spot > 0 and keys[spot - 1] > key:
+            keys[spot], values[spot] = keys[spot - 1], values[spot - 1]
+            spot -= 1
+        keys[spot], values[spot] = key, value
+
+
 @njit(cache=True)
 def append(nodes, owner, node):
     """A node becomes the last of an owner's list."""
@@ -471,42 +492,3 @@ def unlink(nodes, owner, node):
         owner.last = before
     else:
         nodes[after].before = before
-
-
-@structref.register
-class StateType(types.StructRef):
-    """Type of a handle of a world."""
-
-
-@structref.register
-class WorkspaceType(types.StructRef):
-    """Type of a handle of what a baseline works with."""
-
-
-class StateHandle(structref.StructRefProxy):
-    """A handle of a world."""
-
-
-class WorkspaceHandle(structref.StructRefProxy):
-    """A handle of what a baseline works with."""
-
-
-for proxy, kind, fields in (
-    (StateHandle, StateType, State._fields),
-    (WorkspaceHandle, WorkspaceType, Workspace._fields),
-):
-    structref.define_boxing(kind, proxy)
-    structref.define_constructor(proxy, kind, list(fields))
-    structref.define_attributes(kind)
-
-
-@njit(cache=True)
-def state_handle(state: State) -> Any:
-    """A handle of a world."""
-    return StateHandle(*state)
-
-
-@njit(cache=True)
-def workspace_handle(workspace: Workspace) -> Any:
-    """A handle of what a baseline works with."""
-    return WorkspaceHandle(*workspace)

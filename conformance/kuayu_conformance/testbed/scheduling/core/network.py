@@ -9,7 +9,7 @@
 
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, State, append, unlink
+from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, State, append, sort_by, unlink
 
 _BIT = 0.5
 """Less than that is nothing: what rounding leaves of a transfer."""
@@ -165,9 +165,13 @@ def bundle_of(w: State, source, target, wish):
         bundle = w.bundles[bundle].after
     c = w.clock[0]
     bundle = c.free_bundle
-    assert bundle != NONE
+    if bundle == NONE:
+        bundle = c.used_bundles
+        c.used_bundles += 1
+        assert bundle < w.bundles.size
+    else:
+        c.free_bundle = w.bundles[bundle].after
     b = w.bundles[bundle]
-    c.free_bundle = b.after
     b.source, b.target, b.wish, b.count, b.rate, b.grown = source, target, wish, 0, 0.0, 1
     b.first = b.last = NONE
     b.joined = 0
@@ -215,9 +219,13 @@ def open_flow(w: State, source, target, wish, bits, owner):
     """Place of a new flow, which has rate zero until links are shared anew."""
     c = w.clock[0]
     flow = c.free_flow
-    assert flow != NONE
+    if flow == NONE:
+        flow = c.used_flows
+        c.used_flows += 1
+        assert flow < w.flows.size
+    else:
+        c.free_flow = w.flows[flow].after
     f = w.flows[flow]
-    c.free_flow = f.after
     c.numbers += 1
     c.flows += 1
     f.number, f.source, f.target, f.wish, f.bits, f.owner = c.numbers, source, target, wish, bits, owner
@@ -342,14 +350,10 @@ def joined(w: State):
                 spot -= 1
             links[spot] = link
             busy += 1
-    for place in range(1, n):  # few, and nearly sorted
-        bundle = bundles[place]
-        first = w.flows[w.bundles[bundle].first].number
-        spot = place
-        while spot > 0 and w.flows[w.bundles[bundles[spot - 1]].first].number > first:
-            bundles[spot] = bundles[spot - 1]
-            spot -= 1
-        bundles[spot] = bundle
+    numbers = w.scratch[2]
+    for place in range(n):
+        numbers[place] = w.flows[w.bundles[bundles[place]].first].number
+    sort_by(numbers, bundles, n)
     for place in range(n):
         w.bundles[bundles[place]].joined = 0
         w.bundles[bundles[place]].order = place

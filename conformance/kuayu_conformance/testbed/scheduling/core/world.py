@@ -19,6 +19,7 @@ import numpy as np
 
 from kuayu_conformance.testbed.scheduling.core import jobs, network
 from kuayu_conformance.testbed.scheduling.core.baselines import Holder, Player, player_of
+from kuayu_conformance.testbed.scheduling.core.handles import Handle
 from kuayu_conformance.testbed.scheduling.core.layout import (
     ACTIVE,
     BUNDLE,
@@ -46,7 +47,6 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     Numbers,
     Records,
     State,
-    state_handle,
 )
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Workload
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, RefusedOrder
@@ -71,14 +71,8 @@ from kuayu_conformance.testbed.scheduling.topology.link_variation import DAY, HO
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 
 EMPTY = np.zeros(0, dtype=np.int64)
-LISTS = {
-    "runs": "free_run",
-    "holders": "free_holder",
-    "flows": "free_flow",
-    "bundles": "free_bundle",
-    "waits": "free_wait",
-}
-"""Arrays that records are taken from and put back to, with the head of the free ones."""
+FREE = ("free_run", "free_holder", "free_flow", "free_bundle", "free_wait")
+"""Heads of the lists of what was given back."""
 MAX_FLOWS = 1 << 20
 """Flows for which there is space at most."""
 PHASES = tuple(Phase)
@@ -344,7 +338,6 @@ class CompiledWorld:
         self._decisions = self._refusals = 0
         self._players: dict[Policy, Player] = {}
         self._changed(self._packed(workload, disturbances, copy_lifetime))
-        self._chain(dict.fromkeys(LISTS, 0))
         self._ahead(0.0)
         self._foresee(disturbances)
         self._show(workload)
@@ -650,7 +643,7 @@ class CompiledWorld:
     def _changed(self, state: State) -> None:
         """Other arrays take the place of those that were."""
         self.state = state
-        self.handle = state_handle(state)
+        self.handle: Any = Handle(state)
 
     def _foresee(self, disturbances: Disturbances) -> None:
         """What is planned, and the first fault, are events."""
@@ -680,19 +673,9 @@ class CompiledWorld:
         names = ("events", "periods", "period_pools", "period_devices")
         self._changed(s._replace(**{name: longer(getattr(s, name), 2 * len(s.events)) for name in names}))
 
-    def _chain(self, had: Mapping[str, int]) -> None:
-        """What is new becomes free."""
-        clock = self.state.clock
-        for name, begin in had.items():
-            records, head = getattr(self.state, name), LISTS[name]
-            if len(records) > begin:
-                records["after"][begin:] = np.arange(begin + 1, len(records) + 1)
-                records["after"][-1] = clock[head][0]
-                clock[head] = begin
-
     def grow_runs(self) -> None:
         """See to it that one more job can have devices."""
-        if int(self.state.clock["free_run"][0]) == NONE:
+        if int(self.state.clock["runs"][0]) == len(self.state.runs):
             self._grow_runs(1)
         self._grow_if_short()
 
@@ -700,10 +683,8 @@ class CompiledWorld:
         s = self.state
         runs, needed = len(s.runs), int(s.clock["runs"][0]) + min(more, int(s.pools["free"].sum())) + 1
         if needed > runs:
-            had = {name: len(getattr(s, name)) for name in LISTS}
             longer_ones = run_arrays(max(2 * runs, needed), len(s.sites), len(s.pools), self.routes, len(s.links), s)
             self._changed(s._replace(**longer_ones))
-            self._chain(had)
         while int(self.state.clock["events"][0]) + 8 * (more + 8) >= len(self.state.events):
             self._lengthen()
 
@@ -711,7 +692,7 @@ class CompiledWorld:
 def clock(copy_lifetime: float) -> Records:
     """The instant zero, with nothing under way; copies stay for so many seconds after their last use."""
     row = np.zeros(1, dtype=CLOCK)
-    for name in ("first", "last", *LISTS.values()):
+    for name in ("first", "last", *FREE):
         row[name] = NONE
     row["factored_at"], row["shares_at"], row["copy_lifetime"] = -1.0, -1.0, copy_lifetime
     for name in ("overlap", "micro_batches", "storage", "starting", "between_faults"):
@@ -793,14 +774,17 @@ def jobs_of(jobs: Sequence[Job], places: Places, profiles: Sequence[str], datase
     return rows
 
 
-def longer(old: Any, length: int, filling: int = 0) -> Any:
-    """An array with more rows, the new ones of a filling."""
+def longer(old: Any, length: int, filling: int = 0, used: int | None = None) -> Any:
+    """An array with more rows, the new ones of a filling; of the old ones only so many may have been used."""
+    if len(old) == length:
+        return old
     array = (
         np.full((length, *old.shape[1:]), filling, dtype=old.dtype)
         if filling
         else np.zeros((length, *old.shape[1:]), old.dtype)
     )
-    array[: len(old)] = old
+    before = old[:used]
+    array[: len(before)] = before
     return array
 
 
@@ -827,8 +811,10 @@ def run_arrays(
     }
     old = {name: getattr(state, name) for name in blank} if state else blank
     lengths = {"holders": flows, "flows": flows, "bundles": flows, "waits": flows, "incidence": flows * longest}
+    used = {name: int(state.clock[f"used_{name}"][0]) if state else 0 for name in ("runs", *list(lengths)[:-1])}
+    used["incidence"] = used["bundles"] * longest
     arrays = {
-        name: longer(array, lengths.get(name, runs), NONE if name == "run_holders" else 0)
+        name: longer(array, lengths.get(name, runs), NONE if name == "run_holders" else 0, used.get(name, used["runs"]))
         for name, array in old.items()
     }
     arrays["scratch"] = np.zeros((5, size), dtype=np.int64)
