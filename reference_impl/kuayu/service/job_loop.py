@@ -18,8 +18,8 @@
    3. *Leader.* There is one loop for a database, since there is one service: whoever else opens it is refused, by a
       lock on the file of SQLite, or by the session that holds PostgreSQL (:mod:`kuayu.service.storage.database`).
    4. *Failures.* A pass that fails is made again, later and later up to :data:`MAX_PAUSE_SECONDS`; other tenants do
-      not wait for it. A step that cannot be carried out any more, as its job was called off meanwhile, changes
-      nothing.
+      not wait for it. While the database is away none is begun, and one that failed for it puts nothing off. A step
+      that cannot be carried out any more, as its job was called off meanwhile, changes nothing.
    5. *Why.* Each decision is kept for whoever asks, with the digest of its state. Of jobs that go on waiting for the
       same thing it is kept again when others have begun or were stopped, and every :data:`REPEATED_SECONDS`. Where a
       folder for records is set, the inputs of each pass are kept there, from which
@@ -70,7 +70,7 @@ from kuayu.service.job_store import JobChange, JobRecord, JobStore, Log
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException, not_found
 from kuayu.service.settings import Settings
-from kuayu.service.storage.database import Database
+from kuayu.service.storage.database import Database, is_absence
 from kuayu.service.storage.resources import Body, SubjectKey
 from kuayu.service.storage.writer import Writer
 from kuayu.service.streams import Hub
@@ -100,6 +100,7 @@ class JobCoordinator:
         store: What is read of jobs; blocking.
         hub: Readers that follow jobs.
         changed: Is set whenever a job has changed; whoever waits for it clears it.
+        presence: Whether the database can be used.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class JobCoordinator:
     ) -> None:
         share = settings.share(settings.max_streams)
         self.store = JobStore(database)
+        self.presence = database.presence
         self.hub: Hub[JobRecord, None] = Hub(_written, settings.max_streams, share, metrics.job_subscribers)
         self.changed = asyncio.Event()
         self._settings = settings
@@ -418,7 +420,7 @@ class _TenantPasses:
         woken: Whether something has happened since the last pass began.
         due: When the next pass is due in any case, on the loop's clock.
         not_before: Before when none is made.
-        failures: Passes in a row that have failed.
+        failures: Passes in a row that have failed, but for those that the database was away for.
         budgets_at: When jobs that are held are looked at again.
         last_reports: What was kept of the last decisions of waiting jobs: words without numbers, and when.
         passes: How many were made.
@@ -468,6 +470,7 @@ class JobLoop:
         self._gatherer = gatherer
         self._decisions = decisions
         self._jobs = jobs
+        self._presence = jobs.presence
         self._threads = threads
         self._reach = reach
         self._records = records
@@ -555,6 +558,8 @@ class JobLoop:
         """Begin passes that are due; when the next one is, on the loop's clock."""
         soonest: float | None = None
         now = self._loop.time()
+        if self._presence.absence is not None:
+            return now + FIRST_PAUSE_SECONDS
         for tenant, passes in list(self._tenants.items()):
             if passes.task is not None:
                 continue  # its end wakes the loop
@@ -579,8 +584,9 @@ class JobLoop:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            passes.failures += 1
-            pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(passes.failures - 1, 10), MAX_PAUSE_SECONDS)
+            if not is_absence(error) and self._presence.absence is None:
+                passes.failures += 1
+            pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(max(passes.failures - 1, 0), 10), MAX_PAUSE_SECONDS)
             passes.not_before = self._loop.time() + pause
             passes.woken = True
             self._metrics.job_passes.labels("failed").inc()

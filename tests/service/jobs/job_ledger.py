@@ -27,6 +27,8 @@ DEVICES = 8
 CLIENTS = 4
 ASK_AGAIN_SECONDS = 0.1
 RUN_SECONDS = (0.5, 2.0)
+KNOWN_STATES = ("running", "succeeded")
+"""Of a job, while the service knows that its attempt has succeeded."""
 GRANTED = {"prepare": "prepared", "commit": "committed", "abort": "aborted"}
 
 Attempt = tuple[str, int]
@@ -147,7 +149,8 @@ class LedgerDomain(threading.Thread):
     def _report(self, attempt: Attempt, state: str) -> bool:
         report = {"job": attempt[0], "attempt": attempt[1], "domain": self._domain, "state": state, "at": instant()}
         answer = self._send("POST", "/v1/run-reports", json=report)
-        if answer and answer["state"] == "succeeded":
+        # an attempt may be over before its success was heard of; the job runs on while its devices are given back
+        if answer and state == "succeeded" and answer["attempt"] == attempt[1] and answer["state"] in KNOWN_STATES:
             with self._ledger.lock:
                 self._ledger.succeeded.add(attempt[0])
         return answer is not None
@@ -172,6 +175,7 @@ class Outcome:
 
     Attributes:
         jobs: That were submitted, and acknowledged.
+        known: Jobs of which the service has said, when a run had succeeded, that it knows.
         crashes: That were played.
         lost: Jobs that the service did not know after a crash although it had acknowledged them.
         unfinished: Jobs that have not succeeded in the end.
@@ -182,6 +186,7 @@ class Outcome:
     """
 
     jobs: int
+    known: int
     crashes: int
     lost: tuple[str, ...]
     unfinished: tuple[str, ...]
@@ -257,7 +262,15 @@ def play(
     unfinished = tuple(sorted(name for name in names if final.get(name) != "succeeded"))
     restarts = sum(attempt > 1 for _, attempt in ledger.starts)
     return Outcome(
-        *(len(ledger.acknowledged), played, tuple(sorted(lost)), unfinished, tuple(ledger.wrong), restarts),
+        *(
+            len(ledger.acknowledged),
+            len(ledger.succeeded),
+            played,
+            tuple(sorted(lost)),
+            unfinished,
+            tuple(ledger.wrong),
+            restarts,
+        ),
         renewed=epoch_of(service) != epoch,
         seconds=time.monotonic() - began,
     )

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service.conftest import PATIENCE
 from service.databases import opened
+from sqlalchemy.exc import OperationalError
 
 from kuayu.jobs.decisions import JobVerb, PassResult
 from kuayu.service import job_rules
@@ -292,6 +293,40 @@ def test_passes_that_fail_are_made_again_and_no_job_is_lost_by_that(
     asyncio.run(story())
     assert decisions.failures == []
     assert Counter(step.verb for result in decisions.passes for step in result.steps)[JobVerb.PLACE] == 1
+
+
+def test_that_the_database_was_away_puts_nothing_off(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fourteen passes fail for it; were each put off for twice as long as the one before, it would take 100 s."""
+    monkeypatch.setattr("kuayu.service.job_loop.FIRST_PAUSE_SECONDS", 0.01)
+    decisions = Failing([OperationalError("SELECT 1", None, Exception("terminated")) for _ in range(14)])
+
+    async def story() -> None:
+        async with playing(database, decisions) as played:
+            await played.jobs.submit("t", request("job", 1))
+            with played.reach.asking("t", "east"):
+                await played.until(lambda: played.state("job") is JobState.starting)
+            assert played.passes("failed") == 14
+
+    asyncio.run(story())
+
+
+def test_while_the_database_is_away_no_pass_is_begun(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kuayu.service.job_loop.FIRST_PAUSE_SECONDS", 0.01)
+
+    async def story() -> None:
+        async with playing(database, Failing([])) as played:
+            await played.jobs.submit("t", request("job", 1))
+            await played.until(lambda: played.passes("made") > 0)
+            database.presence.failed(OperationalError("SELECT 1", None, Exception("terminated")))
+            before = played.passes("made")
+            with played.reach.asking("t", "east"):
+                await asyncio.sleep(0.3)
+                assert played.passes("made") <= before + 1, "at most the one that was under way"
+                assert played.passes("failed") == 0
+                database.presence.present()
+                await played.until(lambda: played.state("job") is JobState.starting)
+
+    asyncio.run(story())
 
 
 def test_who_stands_behind_the_front_of_the_queue_is_told_so_and_decided_on_when_its_turn_comes(

@@ -13,7 +13,7 @@ ROUNDS = 6
 def check(service: Service, *ways: job_ledger.Crash, jobs: int, rounds: int) -> None:
     outcome = job_ledger.play(service, ways, jobs=jobs, rounds=rounds, patience=5 * PATIENCE)
     assert outcome.crashes > len(ways)
-    assert (outcome.jobs, outcome.lost, outcome.wrong, outcome.unfinished) == (jobs, (), (), ())
+    assert (outcome.jobs, outcome.known, outcome.lost, outcome.wrong, outcome.unfinished) == (jobs, jobs, (), (), ())
     assert not outcome.renewed
 
 
