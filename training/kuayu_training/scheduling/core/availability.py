@@ -1,7 +1,11 @@
-"""What is free, when more will be, and for whom it is reserved: ``kuayu.scheduling.availability`` in rows."""
+"""What is free, when more will be, and for whom it is reserved: ``kuayu.scheduling.availability`` in rows.
+
+Stretches of a row are written as slices: of an index that begins somewhere, LLVM does not know that it is not negative,
+and scatters what lies side by side.
+"""
 
 from kuayu.scheduling.availability import UNTOLD
-from kuayu_conformance.testbed.scheduling.core.layout import INF
+from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
 from kuayu_training.scheduling.core.layout import MAX_RESERVATIONS, compiled
 
 
@@ -44,45 +48,54 @@ def put(row, width, first, count, value):
         while place > 0 and row[place - 1] > value:
             row[place - 1 + count] = row[place - 1]
             place -= 1
-    for spot in range(place, place + count):
-        row[spot] = value
+    row[place : place + count] = value
+
+
+@compiled
+def in_order_of_end(r):
+    """Places of jobs with devices by when they give them back, in ``scratch[2]``; the order is kept between epochs."""
+    e, ends, running, by_end, row_of = r.epoch[0], r.ends, r.running, r.by_end, r.row_of_running
+    order, n = r.scratch[2], 0
+    for row in range(e.running):
+        row_of[running[row]] = row
+    for place in range(e.ending + e.running):  # those that were there, as they were; then those that are new
+        job = by_end[place] if place < e.ending else running[place - e.ending]
+        if row_of[job] == NONE:
+            continue
+        row, spot = row_of[job], n
+        row_of[job] = NONE
+        while spot > 0 and ends[order[spot - 1]] > ends[row]:
+            order[spot] = order[spot - 1]
+            spot -= 1
+        order[spot] = row
+        n += 1
+    for place in range(n):
+        by_end[place] = running[order[place]]
+    e.ending = n
+    return order
 
 
 @compiled
 def open_pools(r):
     """When each device is free, by what running jobs have before them."""
-    e = r.epoch[0]
-    width, pools = e.width, r.devices.size
-    # shares of each pool, one after the other, by when their holders end
-    begin, spots, until, order = r.scratch[0], r.scratch[1], r.levels[0], r.scratch[2]
-    for pool in range(pools + 1):
-        begin[pool] = 0
-    for number in range(e.shares):
-        begin[r.share_pool[number] + 1] += 1
+    width, pools, devices, free, when = r.epoch[0].width, r.devices.size, r.devices, r.free, r.when
+    first, count, ends, share_pool, share_devices = r.share_first, r.share_count, r.ends, r.share_pool, r.share_devices
+    known = r.scratch[0]
     for pool in range(pools):
-        begin[pool + 1] += begin[pool]
-        spots[pool] = begin[pool]
-    owner, ends, share_pool, share_devices = r.share_of, r.ends, r.share_pool, r.share_devices
-    for number in range(e.shares):
-        pool, when = share_pool[number], ends[owner[number]]
-        place = spots[pool]
-        spots[pool] += 1
-        while place > begin[pool] and until[place - 1] > when:
-            until[place], order[place] = until[place - 1], order[place - 1]
-            place -= 1
-        until[place], order[place] = when, number
-    for pool in range(pools):
-        row, place, most = r.when[pool], r.free[pool], max(r.devices[pool], r.free[pool])
-        for spot in range(place):
-            row[spot] = 0.0
-        for spot in range(begin[pool], begin[pool + 1]):
-            many = min(share_devices[order[spot]], most - place)
-            for _ in range(many):
-                row[place] = until[spot]
-                place += 1
-        for spot in range(place, width):
-            row[spot] = INF
+        when[pool, : free[pool]] = 0.0
+        known[pool] = free[pool]
         r.reserved_count[pool] = 0
+    order = in_order_of_end(r)
+    for place in range(r.epoch[0].running):
+        row = order[place]
+        for number in range(first[row], first[row] + count[row]):
+            pool = share_pool[number]
+            begin = known[pool]
+            end = min(begin + share_devices[number], max(devices[pool], free[pool]))
+            when[pool, begin:end] = ends[row]
+            known[pool] = end
+    for pool in range(pools):
+        when[pool, known[pool] : width] = INF
 
 
 @compiled

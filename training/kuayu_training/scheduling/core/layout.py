@@ -135,6 +135,7 @@ EPOCH = np.dtype(
         ("waiting", "i8"),  # jobs that wait, and jobs with devices
         ("running", "i8"),
         ("shares", "i8"),
+        ("ending", "i8"),  # jobs in ``by_end``
         ("ordered", "i8"),  # jobs in ``order``; how many of them are looked at, and which is next
         ("looked", "i8"),
         ("place", "i8"),
@@ -217,6 +218,8 @@ class Tables(NamedTuple):
         done, left: (J,) work done and before it, of jobs that wait or run.
         order: (J,) waiting jobs in the order in which they are tried; ``key``, ``overdue``: (J,) what they go by;
             ``listed``: (J,) whether one is in ``order``, and still waits.
+        by_end, row_of_running: (J,) jobs with devices, by when they give them back; and the place of each among those
+            with devices, -1 but while they are put in order.
         running: (R,) jobs with devices; ``rate``, ``ready``, ``ends``, ``mode``, ``saving``: (R,) as
             ``state.Holdings``; ``share_first``, ``share_count``: (R,) shares of each.
         share_of, share_pool, share_devices: (R × S,) by share: place of its holder, and what it holds.
@@ -273,6 +276,8 @@ class Tables(NamedTuple):
     key: Floats
     overdue: Numbers
     listed: Numbers
+    by_end: Numbers
+    row_of_running: Numbers
     running: Numbers
     rate: Floats
     ready: Floats

@@ -9,7 +9,7 @@ from kuayu.scheduling.policy_network import SEEN
 from kuayu_conformance.testbed.scheduling.core.baselines import Holder
 from kuayu_conformance.testbed.scheduling.core.handles import Handle
 from kuayu_conformance.testbed.scheduling.core.jobs import SHORT
-from kuayu_conformance.testbed.scheduling.core.layout import CLAIM, SPLITS
+from kuayu_conformance.testbed.scheduling.core.layout import CLAIM, NONE, SPLITS
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Split
@@ -162,6 +162,8 @@ def tables_of(world: Holder, parameters: Floats, network: Floats | None = None) 
         key=np.zeros(jobs),
         overdue=numbers(jobs),
         listed=numbers(jobs),
+        by_end=numbers(jobs),
+        row_of_running=numbers(jobs, filling=NONE),
         reach=numbers(sites),
         pace=np.zeros(sites),
         available=np.zeros((sites, sites)),

@@ -245,14 +245,20 @@ def stage(w, r, data):
     copies, available, tariff, trips = w.copies, r.available, r.tariff, w.round_trip
     seconds, money, sites = r.stage_seconds, r.stage_money, w.sites.size
     bits = dataset.size * _BITS
+    sources, count = r.scratch[0], 0
+    for site in range(sites):
+        if copies[data, site] >= now:
+            sources[count] = site
+            count += 1
     for target in range(sites):
         took, cost = INF, INF
         if copies[data, target] >= now:
             took = cost = 0.0
         elif not dataset.pinned:
             most, best = -1.0, NONE
-            for source in range(sites):
-                if copies[data, source] >= now and available[source, target] > most:
+            for place in range(count):
+                source = sources[place]
+                if available[source, target] > most:
                     most, best = available[source, target], source
             if best != NONE and isfinite(trips[best, target]):
                 if bits == 0.0:
