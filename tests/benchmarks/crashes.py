@@ -125,6 +125,7 @@ def run_jobs(given: argparse.Namespace) -> int:
         found[name] = outcome
         console.print(
             f"{name}: {outcome.crashes} crashes in {outcome.seconds:.0f} s, {outcome.jobs} jobs acknowledged, "
+            f"{outcome.known} known to have succeeded, "
             f"{len(outcome.lost)} lost, {len(outcome.unfinished)} unfinished, {outcome.restarts} attempts begun again, "
             f"{len(outcome.wrong)} done that must not be: {'; '.join(outcome.wrong) or 'nothing'}"
         )

@@ -18,8 +18,9 @@
    3. *Leader.* There is one loop for a database, since there is one service: whoever else opens it is refused, by a
       lock on the file of SQLite, or by the session that holds PostgreSQL (:mod:`kuayu.service.storage.database`).
    4. *Failures.* A pass that fails is made again, later and later up to :data:`MAX_PAUSE_SECONDS`; other tenants do
-      not wait for it. While the database is away none is begun, and one that failed for it puts nothing off. A step
-      that cannot be carried out any more, as its job was called off meanwhile, changes nothing.
+      not wait for it. While the database is away none is begun, and those that it was away for are made again after
+      the shortest pause, the first :data:`ABSENCES` of them. A step that cannot be carried out any more, as its job
+      was called off meanwhile, changes nothing.
    5. *Why.* Each decision is kept for whoever asks, with the digest of its state. Of jobs that go on waiting for the
       same thing it is kept again when others have begun or were stopped, and every :data:`REPEATED_SECONDS`. Where a
       folder for records is set, the inputs of each pass are kept there, from which
@@ -378,6 +379,10 @@ FIRST_PAUSE_SECONDS = 0.5
 MAX_PAUSE_SECONDS = 30.0
 """Seconds until a pass that failed is made again, at first and at most."""
 
+ABSENCES = 3
+"""Passes in a row that may fail because the database is away and put off nothing. What goes on failing so may itself be
+why: a page that cannot be read is taken for an absence, and turns everybody away each time."""
+
 BUDGETS_SECONDS = 30.0
 """Seconds between two looks at jobs that are held for their budget."""
 
@@ -420,7 +425,8 @@ class _TenantPasses:
         woken: Whether something has happened since the last pass began.
         due: When the next pass is due in any case, on the loop's clock.
         not_before: Before when none is made.
-        failures: Passes in a row that have failed, but for those that the database was away for.
+        failures: Passes in a row that have failed, not counting the first that the database was away for.
+        absences: Passes that have failed because it was away, since one was made.
         budgets_at: When jobs that are held are looked at again.
         last_reports: What was kept of the last decisions of waiting jobs: words without numbers, and when.
         passes: How many were made.
@@ -432,6 +438,7 @@ class _TenantPasses:
     due: float = 0.0
     not_before: float = 0.0
     failures: int = 0
+    absences: int = 0
     budgets_at: float = 0.0
     last_reports: dict[str, tuple[str, float]] = field(default_factory=dict)
     passes: int = 0
@@ -547,10 +554,10 @@ class JobLoop:
             try:
                 for tenant in await self._threads.run("", self._jobs.store.tenants):
                     self._wake_first(tenant)
-            except Exception:
+            except Exception as error:
                 logger.exception("tenants with jobs could not be read; again in %g s", pause)
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, MAX_PAUSE_SECONDS)
+                pause = pause if self._is_absence(error) else min(2 * pause, MAX_PAUSE_SECONDS)
             else:
                 return
 
@@ -584,9 +591,7 @@ class JobLoop:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            if not is_absence(error) and self._presence.absence is None:
-                passes.failures += 1
-            pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(max(passes.failures - 1, 0), 10), MAX_PAUSE_SECONDS)
+            pause = self._pause_after(error, passes)
             passes.not_before = self._loop.time() + pause
             passes.woken = True
             self._metrics.job_passes.labels("failed").inc()
@@ -599,13 +604,27 @@ class JobLoop:
                 logger.exception("a pass over the jobs of %s failed; again in %g s", tenant, pause)
         else:
             ended = self._loop.time()
-            passes.failures = 0
+            passes.failures = passes.absences = 0
             passes.due = ended + PERIOD_SECONDS
             passes.not_before = ended + min(max(GAP_SECONDS, ended - began), MAX_GAP_SECONDS)
             self._metrics.job_passes.labels("made").inc()
         finally:
             passes.task = None
             self._happened.set()
+
+    def _pause_after(self, error: Exception, passes: _TenantPasses) -> float:
+        """Seconds until a pass that failed is made again."""
+        if self._is_absence(error):
+            passes.absences += 1
+            if passes.absences <= ABSENCES:
+                return FIRST_PAUSE_SECONDS
+        passes.failures += 1
+        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(passes.failures - 1, 10), MAX_PAUSE_SECONDS)
+
+    def _is_absence(self, error: Exception) -> bool:
+        """Whether something failed since the database was away; it may be back by now."""
+        causes = (error, error.__cause__, error.__context__)
+        return self._presence.absence is not None or any(is_absence(cause) for cause in causes if cause is not None)
 
     async def _pass(self, tenant: str, passes: _TenantPasses) -> None:
         """Gather, decide and carry out."""

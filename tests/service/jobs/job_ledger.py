@@ -175,7 +175,7 @@ class Outcome:
 
     Attributes:
         jobs: That were submitted, and acknowledged.
-        known: Jobs of which the service has said, when a run had succeeded, that it knows.
+        known: Jobs whose success the service has acknowledged.
         crashes: That were played.
         lost: Jobs that the service did not know after a crash although it had acknowledged them.
         unfinished: Jobs that have not succeeded in the end.

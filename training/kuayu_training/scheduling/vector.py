@@ -137,6 +137,7 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._played: list[PreparedWorld] = []
         self._handles: Any = None
         self._tables: Any = None
+        self._held: dict[int, tuple[Any, Any]] = {}
 
     def prepare(self) -> None:
         """Draw all scenarios that are reused, so that no step waits for one."""
@@ -186,6 +187,7 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             self._tables.append(tables)
         else:
             self._handles[place], self._tables[place] = world, tables
+        self._held[place] = world, tables  # what is in a compiled list holds nothing
 
     def _grow(self, place: int) -> None:
         """A world, or its tables, was too short."""

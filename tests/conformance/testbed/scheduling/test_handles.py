@@ -1,5 +1,6 @@
 """Arrays of the compiled world: handles of them, longer ones in their place, and keys that are sorted in them."""
 
+import copy
 import gc
 import weakref
 from typing import Any, NamedTuple
@@ -13,6 +14,18 @@ from numba.typed import List
 from kuayu_conformance.testbed.scheduling.core.handles import Handle
 from kuayu_conformance.testbed.scheduling.core.layout import sort_by
 from kuayu_conformance.testbed.scheduling.core.world import longer
+
+
+class Swapped:
+    """Where another tuple has the same name, and the same fields in another order."""
+
+    class Shelf(NamedTuple):
+        """Its first and last field have changed places."""
+
+        names: Any
+        grid: Any
+        points: Any
+
 
 POINT = np.dtype([("x", "f8"), ("hits", "i8")], align=True)
 
@@ -88,6 +101,19 @@ def test_handles_of_tuples_of_one_kind_go_into_a_compiled_list() -> None:
 def test_an_array_that_is_not_there_is_an_error_of_types() -> None:
     with pytest.raises(TypingError, match="shelves"):
         asks_for_more(Handle(shelf()))
+
+
+def test_a_tuple_with_the_same_fields_in_another_order_is_of_another_type() -> None:
+    numbers, grid = np.arange(5), np.arange(8.0).reshape(2, 4)
+    one, other = Handle(Shelf(numbers, grid, numbers)), Handle(Swapped.Shelf(numbers, grid, numbers))
+    assert str(one.kind) != str(other.kind)
+
+
+def test_a_copy_of_a_handle_has_arrays_of_its_own() -> None:
+    handle = Handle(shelf())
+    other = copy.deepcopy(handle)
+    hit(other, 0, 3.0)
+    assert (handle.arrays.points[0]["hits"], other.arrays.points[0]["hits"]) == (0, 1)
 
 
 def test_of_a_longer_array_only_what_was_used_is_copied() -> None:

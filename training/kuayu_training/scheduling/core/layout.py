@@ -3,7 +3,7 @@
 1. ``PARAMETERS`` are the constants of the rule, by the names of the modules of ``kuayu.scheduling`` that hold them; an
    array of them is part of the tables, so that each episode may have others.
 2. ``Tables`` is a tuple of arrays, as ``core.layout.State`` of the suite is; compiled functions are given a handle of
-   it. They never allocate, and what may be too short is made anew in a longer array before an epoch is decided.
+   it. They lengthen nothing: what may be too short is made anew in a longer array before an epoch is decided.
 3. ``compiled`` is how everything here is compiled.
 
 SI units: seconds, bits a second, bytes; work in device seconds of the reference device. Numbers of jobs, pools, domains
@@ -252,7 +252,7 @@ class Tables(NamedTuple):
         question_rows: (32,) which candidates these are.
         curve: (G, 3) of whom it is measured by, every ten minutes: seconds that jobs had been there, all of them and
             large ones, and jobs that are there; without rows where nobody is.
-        scratch: (8, …) whole numbers, ``levels``: (8, …) numbers to work with.
+        scratch: (8, …) whole numbers, ``levels``: (4, …) numbers to work with.
     """
 
     epoch: Records

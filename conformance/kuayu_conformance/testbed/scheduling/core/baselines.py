@@ -698,7 +698,7 @@ def has_space(w: State, d: Workspace):
 
 @njit(cache=True)
 def width(w: State):
-    """How many jobs may hold devices of a pool once a decision is carried out: as many as it is said to have."""
+    """How many jobs may hold devices of a pool once a decision is carried out: at most all that it is said to have."""
     most = 0
     for pool in range(w.pools.size):
         p = w.pools[pool]

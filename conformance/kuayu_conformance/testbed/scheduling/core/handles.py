@@ -3,8 +3,8 @@
 1. A tuple of ninety arrays takes fifty microseconds to be handed over; a handle is the address of a block of memory in
    which data, shapes and strides of all of them stand, and takes one.
 2. In compiled functions ``handle.jobs`` is the array that Python has as ``arrays.jobs``, over the same memory.
-3. Nobody counts who uses a handle or its arrays, which takes a third of the time where loops are short. Whoever has a
-   handle in Python holds its arrays by it; who keeps compiled lists of them has to hold the handles too.
+3. Nobody counts who uses a handle or its arrays: counting would take a third of the time where loops are short. Whoever
+   has a handle in Python holds its arrays by it; whoever keeps compiled lists of them has to hold the handles too.
 4. What a handle says of its arrays never changes, so that it is read once for a whole loop; where an array gives way to
    a longer one, a new handle is made.
 
@@ -42,8 +42,9 @@ class HandleType(types.Type):
 
     def __init__(self, arrays: Any) -> None:
         self.arrays = arrays
-        # compiled functions are named after their types, of which those of records would fill pages
-        digest = hashlib.sha256(str(arrays).encode()).hexdigest()[:12]
+        # compiled functions are named after their types, of which those of records would fill pages; numba's own type
+        # of a tuple does not know the names of its fields
+        digest = hashlib.sha256(f"{arrays.fields} {arrays}".encode()).hexdigest()[:12]
         super().__init__(f"Handle({arrays.instance_class.__name__}, {digest})")
 
 
@@ -66,9 +67,12 @@ class Handle:
         self._block = np.array([word for array in arrays for word in _words(array)], dtype=np.int64)
         self.address = self._block.ctypes.data
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Handle, (self.arrays,)  # a copy has an address of its own
+
 
 def _words(array: NDArray[Any]) -> tuple[int, ...]:
-    """An array as it stands in memory in compiled code: nobody who counts, no object, then what it is."""
+    """An array as it stands in memory in compiled code: no counter, no object; size, address, shape and strides."""
     return 0, 0, array.size, array.itemsize, array.ctypes.data, *array.shape, *array.strides
 
 

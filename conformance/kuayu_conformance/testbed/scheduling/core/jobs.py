@@ -470,7 +470,10 @@ def queue_up(w: State, job):
 def unqueue(w: State, job):
     """A job is pending no longer."""
     c, pending = w.clock[0], w.pending
-    for spot in range(place_in_queue(w, job), c.pending - 1):
+    place = place_in_queue(w, job)
+    assert place < c.pending
+    assert pending[place] == job
+    for spot in range(place, c.pending - 1):
         pending[spot] = pending[spot + 1]
     c.pending -= 1
     c.queue_changes += 1
@@ -478,13 +481,16 @@ def unqueue(w: State, job):
 
 @njit(cache=True)
 def unqueue_all(w: State, started, count):
-    """So many jobs are pending no longer; the queue moves up once."""
+    """So many jobs, each another one, are pending no longer; the queue moves up once. Uses two rows of ``scratch``."""
     if count == 0:
         return
-    c, pending, places, others = w.clock[0], w.pending, w.scratch[0], w.scratch[1]
+    c, pending, places, same = w.clock[0], w.pending, w.scratch[0], w.scratch[1]
     for number in range(count):
-        places[number] = others[number] = place_in_queue(w, started[number])
-    sort_by(places, others, count)
+        place = place_in_queue(w, started[number])
+        assert place < c.pending
+        assert pending[place] == started[number]
+        places[number] = same[number] = place
+    sort_by(places, same, count)
     n = places[0]
     for number in range(count):
         for spot in range(places[number] + 1, places[number + 1] if number + 1 < count else c.pending):

@@ -4,10 +4,10 @@
    scenario's order; -1 is none.
 2. **State.** It is a tuple of arrays, so that compiled functions take it as it is and Python reads the same memory.
 3. **Space.** What there may be more of than expected (runs, flows, events, …) lies in arrays that are doubled in time:
-   compiled functions never allocate (:func:`.world.run_arrays`).
+   compiled functions lengthen nothing (:func:`.world.run_arrays`).
 4. **Lists.** They lie within arrays, linked by number in both directions: an owner has ``first`` and ``last``, a node
-   the others. A node is taken from those that were given back, else from behind those that were ever used: memory that
-   nobody needs is never written to.
+   the others. A node is taken from those that were given back, else from behind those that were ever used: where a
+   world begins or grows, memory that nobody needs is not written to.
 5. **Handles.** Compiled functions are called with handles of these tuples (:mod:`.handles`).
 
 SI units, as in the engine: seconds, bits a second, bytes; work in device seconds of the reference device.
@@ -395,7 +395,7 @@ class Workspace(NamedTuple):
         refused: Candidates that were refused since devices were not free.
         free: (P,) devices that may be counted upon.
         known: (P,) how many rows of ``ends`` hold; -1 where it is not known yet.
-        ends, freed: (P, …) when devices are given back, in order, and how many by then.
+        ends, freed: (P, …) when devices are given back, in order, and how many then.
         reserved: (P,) reservations of a pool.
         starts, extras: (P, S + 2) when each begins, and devices that are free then beside those that it needs.
         line, next: (S,) and (J,) jobs behind the first that waits in a domain; ``next`` lists candidates elsewhere.

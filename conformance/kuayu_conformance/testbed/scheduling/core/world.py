@@ -570,6 +570,8 @@ class CompiledWorld:
         places, links, routes = self.places, self.topology.links, self.routes
         sites, pools, kinds, count = len(places.sites), len(places.pools), len(places.types), len(self.truth)
         profiles = sorted({job.profile for job in self.truth})
+        # what is planned is two events each, and what happens besides needs room too
+        events = EVENTS + 2 * (len(disturbances.cuts) + len(disturbances.claims))
         return State(
             clock=clock(copy_lifetime),
             pools=pools_of(places),
@@ -598,10 +600,10 @@ class CompiledWorld:
             pending=np.zeros(count + 1, dtype=np.int64),
             changed=np.zeros(len(links), dtype=np.int64),
             fresh=np.zeros(2 * count + 16, dtype=np.int64),
-            events=np.zeros(EVENTS, dtype=EVENT),
-            periods=np.zeros(EVENTS, dtype=PERIOD),
-            period_pools=np.zeros((EVENTS, sites), dtype=np.int64),
-            period_devices=np.zeros((EVENTS, sites), dtype=np.int64),
+            events=np.zeros(events, dtype=EVENT),
+            periods=np.zeros(events, dtype=PERIOD),
+            period_pools=np.zeros((events, sites), dtype=np.int64),
+            period_devices=np.zeros((events, sites), dtype=np.int64),
             route_first=np.full((sites, sites), NONE),
             **run_arrays(RUNS, sites, pools, routes, len(links)),
         )
