@@ -24,6 +24,7 @@ UNITS = {"1/s": "1/s", "ms": "ms", "exponent": ""}
 """As they are shown; an exponent has none."""
 WHOLE_FROM = 100.0
 """Figures from which on no decimals are shown."""
+NO_BREAK = "\u00a0"
 
 Figures = Mapping[str, Any]
 """An object of the file, which is written where it is measured: figures by name."""
@@ -61,9 +62,10 @@ def speed(language: Language, folder: Path) -> Iterator[str]:
 def _aimed(language: Language, say: Figures, row: Figures) -> Iterator[str]:
     yield _figure(language, row["name"])
     unit = UNITS[row["unit"]]
-    yield f"{count(round(row['value'])) if row['value'] >= WHOLE_FROM else brief(row['value'])} {unit}".strip()
+    value = count(round(row["value"])) if row["value"] >= WHOLE_FROM else brief(row["value"])
+    yield f"{value}{NO_BREAK}{unit}" if unit else value
     at_most = row["unit"] in {"ms", "exponent"}
-    yield "" if row["aim"] is None else f"{'≤' if at_most else '≥'} {brief(row['aim'])}"
+    yield "" if row["aim"] is None else f"{'≤' if at_most else '≥'}{NO_BREAK}{brief(row['aim'])}"
     yield "" if row["met"] is None else say["met"]["yes" if row["met"] else "no"]
     yield brief(row["seconds"])
 
