@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import typeof
 from numba.core import cgutils, types
 from numba.core.typing.templates import AttributeTemplate
@@ -81,7 +80,7 @@ class _HandleModel(models.PrimitiveModel):
     """An address."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, ir.IntType(64))
+        super().__init__(manager, kind, manager.lookup(types.int64).get_value_type())
 
 
 @typeof_impl.register(Handle)
@@ -109,21 +108,19 @@ class _Attributes(AttributeTemplate):
 
 
 _OWNERS = 2
-"""Words of an array that stand for its owners: what counts its users, and its object in Python."""
+"""The first words of an array, which stand for its owners: what counts its users, and its object in Python."""
 
 
 def _load(context: Any, builder: Any, kind: HandleType, value: Any, name: str) -> Any:
     place = kind.arrays.fields.index(name)
     block = builder.inttoptr(value, context.get_data_type(kind.arrays).as_pointer())
     never_changes = builder.module.add_metadata([])
-    array = ir.Constant(context.get_value_type(kind.arrays[place]), ir.Undefined)
-    for number, part_type in enumerate(array.type.elements):
-        if number < _OWNERS:
-            part = ir.Constant(part_type, None)  # not read, so that numba sees that there is nobody to count for
-        else:
-            # one by one, since LLVM takes a whole structure for one value
-            part = builder.load(cgutils.gep_inbounds(builder, block, 0, place, number))
-            part.set_metadata("invariant.load", never_changes)
+    # owners are not read but null, so that numba sees that there is nobody to count for
+    array = cgutils.get_null_value(context.get_value_type(kind.arrays[place]))
+    for number in range(_OWNERS, len(array.type.elements)):
+        # one by one, since LLVM takes a whole structure for one value
+        part = builder.load(cgutils.gep_inbounds(builder, block, 0, place, number))
+        part.set_metadata("invariant.load", never_changes)
         array = builder.insert_value(array, part, number)
     return array
 
