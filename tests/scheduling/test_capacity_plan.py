@@ -247,6 +247,8 @@ def test_absurd_figures_get_an_answer() -> None:
     beyond = planned(state([pool("plain", 8, on_demand=(8, 1e200))]), work(1e300), hours=1e200)
     assert uses(beyond) == {}
     assert beyond["unmet"] > 1e11
+    tiny = planned(state([pool("plain", 1)]), work(0.0, 1.1125369292536007e-308))
+    assert tiny["unmet"] < 1e-9
 
 
 def test_names_that_are_not_there_or_twice_are_pointed_at() -> None:

@@ -239,6 +239,8 @@ UNMET = 100.0
 """What a reference device that is not served weighs, in that of the dearest one that could be."""
 EVEN = 1e-4
 """What the fullest pool weighs, in the cost of serving everything at the dearest."""
+LEAST = 1e-9
+"""Reference devices by which nothing is divided that are fewer: it would be more than a float holds."""
 BEYOND = 1e15
 """Devices for a reference device, or money for one, beyond which nothing is served."""
 _HAIR = 1e-5
@@ -292,7 +294,8 @@ def solve(
     amount = np.minimum(demand.amount, most)
     beyond = float((demand.amount - amount).sum())
     dearest = float((costs[0][good] * devices + weight).max()) or 1.0
-    total = float(amount.sum()) or 1.0
+    total = float(amount.sum())
+    total = total if total > LEAST else 1.0
     # columns: what serves whom, what is unmet, devices bought, how full the fullest pool is
     cost = np.concatenate([
         weight / dearest,
