@@ -239,7 +239,7 @@ UNMET = 100.0
 """What a reference device that is not served weighs, in that of the dearest one that could be."""
 EVEN = 1e-4
 """What the fullest pool weighs, in the cost of serving everything at the dearest."""
-LEAST = 1e-9
+MIN_AMOUNT = 1e-9
 """Reference devices by which nothing is divided that are fewer: it would be more than a float holds."""
 BEYOND = 1e15
 """Devices for a reference device, or money for one, beyond which nothing is served."""
@@ -295,7 +295,7 @@ def solve(
     beyond = float((demand.amount - amount).sum())
     dearest = float((costs[0][good] * devices + weight).max()) or 1.0
     total = float(amount.sum())
-    total = total if total > LEAST else 1.0
+    total = total if total > MIN_AMOUNT else 1.0
     # columns: what serves whom, what is unmet, devices bought, how full the fullest pool is
     cost = np.concatenate([
         weight / dearest,
