@@ -132,7 +132,7 @@ def run_jobs(given: argparse.Namespace) -> int:
     if given.json is not None:
         figures = {name: asdict(outcome) for name, outcome in found.items()}
         given.json.write_text(json.dumps({**circumstances(given), "jobs": figures}, indent=1) + "\n")
-    return int(any(each.lost or each.unfinished or each.wrong for each in found.values()))
+    return int(any(each.lost or each.unfinished or each.wrong or each.known < each.jobs for each in found.values()))
 
 
 def summary(played: list[Round]) -> str:

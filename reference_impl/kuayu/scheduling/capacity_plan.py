@@ -240,7 +240,7 @@ UNMET = 100.0
 EVEN = 1e-4
 """What the fullest pool weighs, in the cost of serving everything at the dearest."""
 MIN_AMOUNT = 1e-9
-"""Reference devices by which nothing is divided that are fewer: it would be more than a float holds."""
+"""Reference devices; by fewer nothing is divided, as the quotient might be more than a float holds."""
 BEYOND = 1e15
 """Devices for a reference device, or money for one, beyond which nothing is served."""
 _HAIR = 1e-5

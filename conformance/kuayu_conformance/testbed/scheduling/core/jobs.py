@@ -38,6 +38,7 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     UNCLAIM,
     State,
     append,
+    free_node,
     sort_by,
     unlink,
 )
@@ -192,13 +193,7 @@ def take(w: State, run, pool, devices):
         w.holders[holder].devices += devices
         return
     c = w.clock[0]
-    holder = c.free_holder
-    if holder == NONE:
-        holder = c.used_holders
-        c.used_holders += 1
-        assert holder < w.holders.size
-    else:
-        c.free_holder = w.holders[holder].after
+    holder, c.free_holder, c.used_holders = free_node(w.holders, c.free_holder, c.used_holders)
     h = w.holders[holder]
     h.job, h.devices = w.runs[run].job, devices
     append(w.holders, p, holder)
@@ -258,13 +253,7 @@ def use_copy(w: State, data, site):
 def wait_for(w: State, job, flow):
     """A job waits for a transfer."""
     c = w.clock[0]
-    wait = c.free_wait
-    if wait == NONE:
-        wait = c.used_waits
-        c.used_waits += 1
-        assert wait < w.waits.size
-    else:
-        c.free_wait = w.waits[wait].after
+    wait, c.free_wait, c.used_waits = free_node(w.waits, c.free_wait, c.used_waits)
     entry, f, j = w.waits[wait], w.flows[flow], w.jobs[job]
     entry.job, entry.flow = job, flow
     append(w.waits, f, wait)
@@ -635,13 +624,7 @@ def begin(w: State, job, pools, devices, count, split, period, penalty, seconds,
         rate: Work a second then, as expected.
     """
     c = w.clock[0]
-    run = c.free_run
-    if run == NONE:
-        run = c.used_runs
-        c.used_runs += 1
-        assert run < w.runs.size
-    else:
-        c.free_run = w.runs[run].after
+    run, c.free_run, c.used_runs = free_node(w.runs, c.free_run, c.used_runs)
     r = w.runs[run]
     r.job, r.count, r.split, r.period, r.penalty = job, count, split, period, penalty
     append(w.runs, c, run)

@@ -470,6 +470,15 @@ def sort_by(keys, values, count):
 
 
 @njit(cache=True)
+def free_node(nodes, free, used):
+    """A node to take, by the first that was given back and how many were ever used; and both of these from then on."""
+    if free != NONE:
+        return free, nodes[free].after, used
+    assert used < nodes.size
+    return used, NONE, used + 1
+
+
+@njit(cache=True)
 def append(nodes, owner, node):
     """A node becomes the last of an owner's list."""
     nodes[node].before, nodes[node].after = owner.last, NONE

@@ -9,7 +9,7 @@
 
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, State, append, sort_by, unlink
+from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, State, append, free_node, sort_by, unlink
 
 _BIT = 0.5
 """Less than that is nothing: what rounding leaves of a transfer."""
@@ -164,13 +164,7 @@ def bundle_of(w: State, source, target, wish):
             return bundle
         bundle = w.bundles[bundle].after
     c = w.clock[0]
-    bundle = c.free_bundle
-    if bundle == NONE:
-        bundle = c.used_bundles
-        c.used_bundles += 1
-        assert bundle < w.bundles.size
-    else:
-        c.free_bundle = w.bundles[bundle].after
+    bundle, c.free_bundle, c.used_bundles = free_node(w.bundles, c.free_bundle, c.used_bundles)
     b = w.bundles[bundle]
     b.source, b.target, b.wish, b.count, b.rate, b.grown = source, target, wish, 0, 0.0, 1
     b.first = b.last = NONE
@@ -218,13 +212,7 @@ def drop_bundle(w: State, bundle):
 def open_flow(w: State, source, target, wish, bits, owner):
     """Place of a new flow, which has rate zero until links are shared anew."""
     c = w.clock[0]
-    flow = c.free_flow
-    if flow == NONE:
-        flow = c.used_flows
-        c.used_flows += 1
-        assert flow < w.flows.size
-    else:
-        c.free_flow = w.flows[flow].after
+    flow, c.free_flow, c.used_flows = free_node(w.flows, c.free_flow, c.used_flows)
     f = w.flows[flow]
     c.numbers += 1
     c.flows += 1
